@@ -1,13 +1,16 @@
 """Batch: new tokens of several sequences as the arrays that one forward pass reads.
 
-Shape letters: T new tokens, B sequences, P pages of the longest sequence, R wanted logits.
-Of views: N (sequence, block) pairs, K blocks.
+Shape letters: T new tokens, B sequences, P pages of the longest sequence, R wanted logits,
+C hidden. Of views: N (sequence, block) pairs, K blocks.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+
+Held: TypeAlias = Sequence[int] | np.ndarray  # pages of a sequence
 
 
 @dataclass(slots=True)
@@ -39,7 +42,7 @@ class States(NamedTuple):
 class Batch:
     """New tokens of B sequences laid end to end. All arrays are numpy int32."""
 
-    tokens_T: np.ndarray
+    tokens_T: np.ndarray  # -1 - n: none, the row enters as vectors_NC[n]
     positions_T: np.ndarray
     slots_T: np.ndarray  # where each new token's key goes: page * page_size + offset
     query_start_B1: np.ndarray  # [B + 1] offsets of each sequence's new tokens in T
@@ -50,6 +53,13 @@ class Batch:
     paths_T: np.ndarray | None = None  # each token's path of thought from 1 on, 0 for none
     states: States | None = None  # where layers keep a recurrent state
     by_slot: bool = False  # block tables name slots: every token is a page of its own
+    vectors_NC: np.ndarray | None = None  # float32: rows that are given, not looked up
+
+    def given(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which rows enter as vectors (at_N, int64), and as which, [N, C]."""
+        assert self.vectors_NC is not None
+        at_N = np.flatnonzero(self.tokens_T < 0)
+        return at_N, self.vectors_NC[-1 - self.tokens_T[at_N]]
 
 
 def in_slots(table_BP: np.ndarray, page_size: int) -> np.ndarray:
@@ -57,6 +67,14 @@ def in_slots(table_BP: np.ndarray, page_size: int) -> np.ndarray:
     slots_BPS = table_BP[:, :, None] * page_size + np.arange(page_size, dtype=np.int32)
     slots_BPS[table_BP < 0] = -1
     return slots_BPS.reshape(len(table_BP), -1)
+
+
+def block_table(pages: Sequence[Held]) -> np.ndarray:
+    """table_BP of each sequence's pages, padded with -1."""
+    table_BP = np.full((len(pages), max(map(len, pages))), -1, np.int32)
+    for row, held in zip(table_BP, pages, strict=True):
+        row[: len(held)] = held
+    return table_BP
 
 
 NOTHING_KEPT = np.zeros((0, 3), np.int32)
@@ -73,9 +91,7 @@ def pack(
     lengths = np.array([len(chunk) for chunk in chunks], np.int32)
     starts_B = np.array(starts, np.int32)
     query_start_B1 = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    table = np.full((len(chunks), max(map(len, pages))), -1, np.int32)
-    for row, held in zip(table, pages, strict=True):
-        row[: len(held)] = held
+    table = block_table(pages)
     sequence_T = np.repeat(np.arange(len(chunks)), lengths)
     offsets_T = np.arange(lengths.sum()) - query_start_B1[sequence_T]
     positions_T = (starts_B[sequence_T] + offsets_T).astype(np.int32)
@@ -89,6 +105,30 @@ def pack(
         block_table_BP=table,
         logits_at_R=query_start_B1[1:] - 1,
         states=own_states(starts_B),
+    )
+
+
+def both_ways(
+    tokens_T: np.ndarray, starts_B: np.ndarray, counts_B: np.ndarray, contexts_B: np.ndarray,
+    pages: Sequence[Held], page_size: int, logits_at_R: np.ndarray,
+    vectors_NC: np.ndarray | None = None,
+) -> Batch:  # fmt: skip
+    """A batch in which each of `counts_B[b]` new tokens from position `starts_B[b]` on, the last
+    that a sequence has, sees all its `contexts_B[b]`: for attention it is a sequence by itself."""
+    table_BP = block_table(pages)
+    which_T = np.repeat(np.arange(len(counts_B)), counts_B)
+    offset_T = np.arange(len(which_T)) - (np.cumsum(counts_B) - counts_B)[which_T]
+    at_T = (contexts_B - counts_B)[which_T] + offset_T
+    slots_T = table_BP[which_T, at_T // page_size] * page_size + at_T % page_size
+    return Batch(
+        tokens_T=tokens_T.astype(np.int32),
+        positions_T=(starts_B[which_T] + offset_T).astype(np.int32),
+        slots_T=slots_T.astype(np.int32),
+        query_start_B1=np.arange(len(which_T) + 1, dtype=np.int32),
+        context_B=contexts_B[which_T].astype(np.int32),
+        block_table_BP=table_BP[which_T],
+        logits_at_R=logits_at_R.astype(np.int32),
+        vectors_NC=vectors_NC,
     )
 
 

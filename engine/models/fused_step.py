@@ -159,7 +159,12 @@ class Fused:
         tokens, width = len(batch.tokens_T), _lanes(self.config.hidden)
         buffers = self._room(tokens, len(batch.logits_at_R))
         x_TC = buffers.x[: tokens * width].reshape(tokens, width)[:, : self.config.hidden]
-        _embed(self._embedding, batch.tokens_T, x_TC)
+        if batch.vectors_NC is None:
+            _embed(self._embedding, batch.tokens_T, x_TC)
+        else:
+            _embed(self._embedding, np.maximum(batch.tokens_T, 0), x_TC)
+            at_N, vectors_NC = batch.given()
+            x_TC[at_N] = vectors_NC
         inputs = self._inputs(batch, kv)
         if batch.views is not None:
             place = self._views.compile(shape, self._weights.windows, inputs, buffers)
@@ -206,7 +211,7 @@ class Fused:
             positions=positions, slots=slots, start=start,
             context=context, table=table.reshape(-1), table_width=table.shape[1],
             first_tasks=tasks.first, task_heads=tasks.heads,
-            logits_at=wanted, paths=paths, turn=self._turns(int(batch.context_B.max())),
+            logits_at=wanted, paths=paths, turn=self._turns(int(positions.max()) + 1),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
             attend=0, **views,
         )  # fmt: skip

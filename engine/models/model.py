@@ -237,10 +237,15 @@ class Model:
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""
         tokens_T, positions_T = self._tensor(batch.tokens_T), self._tensor(batch.positions_T)
-        x_TC = F.embedding(tokens_T, self.embedding_VC)
+        given = batch.vectors_NC is not None
+        x_TC = F.embedding(tokens_T.clamp(min=0) if given else tokens_T, self.embedding_VC)
         if self.config.embedding_scale != 1.0:
             # Rounded to the weights' type first, as the checkpoint was trained.
             x_TC = x_TC * torch.tensor(self.config.embedding_scale, dtype=self.dtype)
+        if given:
+            self.config.usual("a pass over given vectors")
+            at_N, vectors_NC = map(self._tensor, batch.given())
+            x_TC[at_N] = vectors_NC.to(x_TC.dtype)
         if self.positions_PC is not None:
             x_TC = x_TC + F.embedding(positions_T, self.positions_PC)
         return x_TC

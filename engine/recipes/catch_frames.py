@@ -5,30 +5,36 @@ later ones the noisier, as sampling has them. The distilled model then learns to
 it says itself one teacher's step later (consistency distillation, arXiv 2303.01469).
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, update
 from engine.core.writing import written
+from engine.diffusion.frames.film import Film, Staircase
 from engine.diffusion.frames.game import ACTIONS, SIZE, allowed, film, keys
 from engine.diffusion.frames.model import (
     BACK,
     FILES,
     SHIPPED,
     FrameModel,
+    embedded,
     extra_shapes,
-    frames_at_once,
     load_frames,
     numbers,
 )
-from engine.diffusion.frames.sampler import Sampler, Staircase
+from engine.diffusion.frames.run import engine_for
 from engine.models.config import ModelConfig
+from engine.models.layers import norm
+from engine.models.parameters import outer_parameters, roles
+from engine.models.reference import blocks, ordered
 from engine.recipes.folder import write_json
 from engine.recipes.recipe import Shape
 from engine.training.loop.checkpoint import remove_checkpoint
@@ -134,6 +140,22 @@ def write(path: Path, weights: dict[str, Tensor]) -> None:
         save_file(halved, part, metadata={"format": "pt"})
 
 
+def frames_at_once(
+    config: ModelConfig, w: Mapping[str, Tensor], x_BFTN: Tensor, t_BF: Tensor, actions_BF: Tensor
+) -> Tensor:
+    """The clean rows, [B, F, T, N], of sequences of frames; a frame sees BACK before it."""
+    count = x_BFTN.shape[1]
+    at_S = torch.arange(count * SIZE)
+    frame_S = at_S // SIZE
+    ago_SS = frame_S[:, None] - frame_S
+    x_BSC = embedded(w, x_BFTN, t_BF, actions_BF).flatten(1, 2)
+    order = ordered(config, x_BSC, at_S[None], ((ago_SS >= 0) & (ago_SS <= BACK))[None])
+    x_BSC = blocks(config, w, x_BSC, range(config.layers), order)
+    outer = roles([p for p in outer_parameters(config) if p.name in w], w)
+    x_BSC = norm(config, x_BSC, outer, "norm")
+    return F.linear(x_BSC, w["frames.output"]).unflatten(1, (count, SIZE))
+
+
 def teach(
     training: Training, config: ModelConfig, weights: dict[str, Tensor], checkpoint: Path,
     emit: Emit, clock: Clock,
@@ -217,13 +239,12 @@ def right(model: FrameModel, steps: int, films: int) -> float:
     found = []
     for seed in range(AWAY, AWAY + films):
         chance = np.random.default_rng(seed)
-        actions = keys(BACK + 16, 0.8, chance)
-        first = film(actions[:BACK], chance)
-        sampler = Sampler(model, Staircase(steps, steps, 0, seed), first, actions.tolist())
+        actions = keys(BACK + 16, 0.8, chance).tolist()
+        first, how = film(np.array(actions[:BACK]), chance), Staircase(steps, steps, 0, seed)
+        played = Film(engine_for(model, how, lambda event: None), model, how, first, actions)
         before = first[-1]
         for action in actions[BACK:]:
-            shown = sampler.show(int(action)).cells
-            found.append(allowed(before, int(action), shown))
+            shown = played.show(action).cells
+            found.append(allowed(before, action, shown))
             before = shown
-        model.kept.clear()
     return float(np.mean(found))

@@ -1,17 +1,20 @@
 """A game of Catch played in frames that a model makes, some of them before their action is told."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.config import Config, knob
 from engine.core.errors import BadInput
-from engine.core.events import Branch, Level, Span
+from engine.core.events import Branch, Level
 from engine.core.run import Live
-from engine.diffusion.frames.game import ACTIONS, allowed, film, keys
-from engine.diffusion.frames.model import BACK, load_frames
-from engine.diffusion.frames.sampler import Sampler, Shown, Staircase
+from engine.diffusion.frames.film import Film, Shown, Staircase
+from engine.diffusion.frames.game import ACTIONS, SIZE, allowed, film, keys
+from engine.diffusion.frames.model import BACK, SHIPPED, FrameModel, load_frames
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Emit, Engine
+from engine.inference.executors.tensors.real_executor import executor_for
 
 FILM = "frames"  # blobs of frames: uint8 [2, 8, 8], named frames/number/state/action/step/allowed
 PASSES, ROWS, SECONDS = "passes", "frames computed", "seconds"
@@ -39,36 +42,39 @@ class FramesConfig(Config):
     )  # fmt: skip
 
 
+def engine_for(model: FrameModel, how: Staircase, emit: Emit, **beside: Any) -> Engine:
+    """An engine with room for a film that is made like that; `beside`: of `Engine`."""
+    rows = max(BACK + 1, 2 + how.ahead) * SIZE
+    config = InferenceConfig(page_size=SIZE, pages=how.kept(how.ahead), step_tokens=rows)
+    executor = executor_for(config, model.opened(), SHIPPED)
+    return Engine(config, executor, WallClock(), emit, **beside)
+
+
 def run(config: FramesConfig, live: Live) -> None:
     """Show frame after frame; raises BadInput where the lag is more than the steps."""
     if config.lag > config.steps:
         raise BadInput(f"lag {config.lag}: a frame has {config.steps} steps; at most so many")
-    clock, chance = WallClock(), np.random.default_rng(config.seed)
-    actions = keys(BACK + config.frames, config.held, chance)
-    first = film(actions[:BACK], chance)
+    chance = np.random.default_rng(config.seed)
+    actions = keys(BACK + config.frames, config.held, chance).tolist()
+    first, model = film(np.array(actions[:BACK]), chance), load_frames(config.model)
     how = Staircase(config.steps, config.lag, config.ahead, config.seed, config.fault)
-    sampler = Sampler(load_frames(config.model), how, first, [int(a) for a in actions[:BACK]])
-    live.open(config, clock, actions=list(ACTIONS), first=BACK)
+    engine = engine_for(model, how, live.emit, blobs=live.log.blobs)
+    clock, facts = engine.clock, engine.executor.facts.header()
+    facts |= {"pages": engine.config.pages, "page_size": SIZE}
+    live.open(config, clock, actions=list(ACTIONS), first=BACK, **facts)
     live.emit(Branch(clock.now(), "game", why="the first frames are given"))
     for number, frame in enumerate(first):
-        live.keep(clock.now(), name(number, "given", int(actions[number]), config.steps), frame)
-    before = first[-1]
+        live.keep(clock.now(), name(number, "given", actions[number], config.steps), frame)
+    played, before = Film(engine, model, how, first, actions), first[-1]
     for number in range(BACK, BACK + config.frames):
         live.report("frames", number - BACK, config.frames)
         live.poll(clock.now())
-        begin = began = clock.now()
-
-        def told(count: int) -> None:
-            nonlocal begin
-            now = clock.now()
-            live.emit(Span(now, "model", "pass", begin, tag=f"frames={count}"))
-            begin = now
-
-        shown = sampler.show(int(actions[number]), told)
+        began = clock.now()
+        shown = played.show(actions[number])
         seconds = clock.now() - began
-        right = allowed(before, shown.action, shown.cells)
-        _tell(live, clock.now(), shown, right, seconds)
+        _tell(live, clock.now(), shown, allowed(before, shown.action, shown.cells), seconds)
         before = shown.cells
+    played.close()
     live.emit(Branch(clock.now(), "game", state="finished", why="no more frames are asked for"))
     live.report("frames", config.frames, config.frames)
 

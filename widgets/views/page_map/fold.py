@@ -60,7 +60,7 @@ class PageMap(CanvasFold):
             case Span(name="step"):
                 self.steps, self.step_stop = self.steps + 1, event.time
                 self.series.append(event.time, *self._counts())
-            case Span(name="prefill" | "unmask"):
+            case Span(name="prefill" | "unmask" | "denoise"):
                 self._prefill(event)
             case Span(name="attention sample"):
                 self.mass_seconds += event.time - event.start
@@ -142,10 +142,10 @@ class PageMap(CanvasFold):
             return
         first, last = int(begin), int(stop)
         who = self.pool.owner(event.lane)
-        if event.name == "unmask":
-            self.masked.add(who)
-        else:
+        if event.name == "prefill":
             self.computed += last - first
+        else:
+            self.masked.add(who)
         self.length[who] = max(last, self.length.get(who, 0) if first else 0)
         self.fresh.add(who)
         if self.lookup["owner"] == event.lane:
@@ -171,7 +171,8 @@ class PageMap(CanvasFold):
         if who is not None and event.state in OVER:
             self.pool.forget_host(who)
         if who is not None and event.state in (*OVER, "preempted"):
-            self.length.pop(who, None)
+            if not (who in self.masked and self.pool.rows.get(who)):  # a frame that others see
+                self.length.pop(who, None)
 
     def _counts(self) -> tuple[int, int, int, int]:
         """Used, cached, free and host pages now."""

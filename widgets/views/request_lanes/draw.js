@@ -12,6 +12,7 @@ import { lanesLegend } from "./legend.js";
 
 const STRIP = 58;
 const STRIP_BASE = 44;
+const CHUNKS = ["prefill of", "masks decided in", "denoising of"];
 // then preempted and swapped
 const QUEUED = 0;
 const RUNNING = 1;
@@ -292,7 +293,7 @@ function laneWords(timeline, spot, step) {
   for (let i = 0; i < frame.chunk_lane.length; i++) {
     if (frame.chunk_lane[i] !== spot.lane || spot.time < frame.chunk_start[i]
       || spot.time > frame.chunk_stop[i]) continue;
-    const what = frame.chunk_masked[i] ? "masks decided in" : "prefill of";
+    const what = CHUNKS[frame.chunk_what[i]];
     lines.push(`${what} positions ${grouped(frame.chunk_first[i])}–${grouped(frame.chunk_last[i] - 1)}`);
   }
   for (let i = 0; i < frame.stretch_lane.length; i++) {

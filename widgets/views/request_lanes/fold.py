@@ -17,6 +17,7 @@ from widgets.theme import figure
 
 QUESTION = "What happened to each request, and when?"
 EMPTY = "No requests yet. Start a run, or open a recorded one: each request gets a lane here."
+CHUNKS = ("prefill", "unmask", "denoise")  # of positions in a row, by name of its span
 STATES = ("queued", "running", "preempted", "swapped")
 LOST = (STATES.index("preempted"), STATES.index("swapped"))
 ENDS = ("finished", "aborted", "rejected", "pruned", "joined")
@@ -35,7 +36,7 @@ class RequestLanes(LaneFold):
         self.ends: dict[int, tuple[float, int, str]] = {}  # lane -> when, how, why
         self.preempted, self.running = 0, 0
         self.stretches = Columns(lane="i4", state="u1", start="f8", stop="f8")
-        self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4", masked="u1")
+        self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4", what="u1")
         self.ticks = Columns(lane="i4", time="f8")
         self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4")
 
@@ -43,10 +44,10 @@ class RequestLanes(LaneFold):
         match event:
             case Token() if event.accepted:
                 self.ticks.append(self.lane(event.thread), event.time)
-            case Span(name="prefill" | "unmask"):
+            case Span(name=name) if name in CHUNKS:
                 first, last = numbers(event.tag.partition(":")[::2])
-                masked, lane = event.name == "unmask", self.lane(event.lane)
-                self.chunks.append(lane, event.start, event.time, first, last, masked)
+                what, lane = CHUNKS.index(name), self.lane(event.lane)
+                self.chunks.append(lane, event.start, event.time, first, last, what)
             case Span(name="step"):
                 counts = dict(part.partition("=")[::2] for part in event.tag.split())
                 decode, prefill = numbers([counts.get(k, "0") for k in ("decode", "prefill")])

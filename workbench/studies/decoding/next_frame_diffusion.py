@@ -29,14 +29,15 @@ STUDY = Study(
     slug="next-frame-diffusion",
     driver=run,
     config=FramesConfig(),
-    views=("frames", "schedule", "levels"),
+    views=("frames", "request_lanes", "page_map", "levels"),
     about=(
         "A model shows a game: told an action, it makes the next frame out of noise in a few "
         "steps, all of the frame at once, seeing the frames before it. A player mostly holds a key "
         "down, so while a frame is being made the next ones are begun for the same action and go "
         "through the same passes. If that action comes, they are nearly done; if another comes, "
         "they and their keys and values are thrown away. The game is Catch on 8 × 8 cells: what "
-        "may follow a frame is known exactly."
+        "may follow a frame is known exactly. Frames are rows of the serving engine's steps: each "
+        "has a lane, and what is kept of it lies on pages of the cache, an owner for each frame."
     ),
     tries=(
         ("No speculation", {"ahead": 0}),

@@ -3,7 +3,7 @@
 A guided block has a second pass of its text, with the negative prompt in the prompt's place (for
 masked diffusion Nie et al., arXiv 2410.18514), over the same pages: nothing of them is kept.
 
-Shape letters: W rows wanted, L of them of one block, V vocabulary, T tokens, B sequences, P pages.
+Shape letters: W rows wanted, L of them of one block, V vocabulary, T tokens, B texts, P pages.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.inference.requests.step import Step
-from engine.models.batch import Batch
+from engine.models.batch import Batch, both_ways
 
 
 class CanvasRows:
@@ -54,32 +54,17 @@ class CanvasRows:
     def _negative(self, guided: list[int]) -> Batch:
         """The texts of these rows behind their negative prompts, every token a sequence."""
         rows, size = self.step.rows, self.step.rows.page_size
-        tokens, positions, slots, tables, wanted, first = [], [], [], [], [], 0
-        wide = max(int(rows.pages[row]) for row in guided)
+        tokens, wanted, first = [], [], 0
         for row in guided:
             negative, block = self.step.requests[row].negative, slice(*self._block(row))
             assert negative is not None
-            text_T = np.concatenate([negative, rows.tokens[row, block]])
-            at_T = np.arange(len(text_T))
-            tokens.append(text_T)
-            positions.append(at_T)
-            slots.append(rows.tables[row, at_T // size] * size + at_T % size)
-            tables.append(np.tile(rows.tables[row, :wide], (len(text_T), 1)))
-            wanted.append(first + np.arange(len(negative), len(text_T)))
-            first += len(text_T)
-        context_B = np.concatenate([np.full(len(text_T), len(text_T)) for text_T in tokens])
-        tokens_T, positions_T, slots_T = (
-            np.concatenate(each).astype(np.int32) for each in (tokens, positions, slots)
-        )
-        return Batch(
-            tokens_T=tokens_T,
-            positions_T=positions_T,
-            slots_T=slots_T,
-            query_start_B1=np.arange(first + 1, dtype=np.int32),
-            context_B=context_B.astype(np.int32),
-            block_table_BP=np.concatenate(tables),
-            logits_at_R=np.concatenate(wanted).astype(np.int32),
-        )
+            tokens.append(np.concatenate([negative, rows.tokens[row, block]]))
+            wanted.append(first + np.arange(len(negative), len(tokens[-1])))
+            first += len(tokens[-1])
+        lengths_B = np.array([len(text_T) for text_T in tokens])
+        pages = [rows.tables[row, : rows.pages[row]] for row in guided]
+        said = np.concatenate(tokens), 0 * lengths_B, lengths_B, lengths_B
+        return both_ways(*said, pages, size, np.concatenate(wanted))
 
     def _block(self, row: int) -> tuple[int, int]:
         return int(self.step.rows.prompt[row]), int(self.step.rows.known[row])

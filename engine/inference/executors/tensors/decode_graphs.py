@@ -74,6 +74,7 @@ class DecodeGraphs:
             and batch.block_table_BP.shape[1] <= self.pages
             and batch.views is None
             and batch.paths_T is None
+            and batch.vectors_NC is None
             and not batch.by_slot
         )
 

@@ -54,6 +54,7 @@ def beside(rows: Batch, threads: Batch) -> Batch:
         views=views,
         paths_T=paths_T,
         by_slot=rows.by_slot,
+        vectors_NC=threads.vectors_NC,
     )
 
 

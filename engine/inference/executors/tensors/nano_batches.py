@@ -99,9 +99,9 @@ def _without(lock: AbstractContextManager[Any]) -> Iterator[None]:
 
 def halves(batch: Batch) -> list[Batch]:
     """The batch in two, by sequences, so that tokens are as even as may be; as it is where it has
-    but one sequence, or some that see blocks of others."""
+    but one sequence, or some that see others' blocks, as those of given rows do."""
     count, start_B1 = len(batch.context_B), batch.query_start_B1
-    if count < PARTS or batch.views is not None:
+    if count < PARTS or batch.views is not None or batch.vectors_NC is not None:
         return [batch]
     cut = int(np.searchsorted(start_B1[1:], start_B1[-1] / 2)) + 1
     cut = min(max(cut, 1), count - 1)

@@ -65,6 +65,12 @@ def test_a_text_with_masks_fills_its_pages_at_once_and_tokens_in_them_add_nothin
         ).strip("–")
 
 
+def test_a_frame_that_is_over_keeps_what_others_see_of_it():
+    events = [Page(0.1, 0, "frame 3", "take", 4), Span(0.2, "frame 3", "denoise", 0.1, tag="4:8")]
+    over = [step(0.2), Branch(0.2, "frame 3", "game", "finished")]
+    assert folded(*events, *over)["fill"].tolist() == [4, *[0] * 7]
+
+
 def test_fragmentation_is_the_share_of_held_positions_that_hold_nothing():
     assert figures(folded(*admitted()))["fragmentation"] == "25 %"
 

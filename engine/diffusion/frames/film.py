@@ -84,8 +84,7 @@ class Film:
         self, engine: Engine, model: FrameModel, how: Staircase, first: np.ndarray,
         actions: Sequence[int],
     ) -> None:  # fmt: skip
-        """`first` uint8 [BACK, 2, SIZE, SIZE] are given, with their actions. Raises BadInput where
-        pages cannot hold what frames see."""
+        """`first` uint8 [BACK, 2, SIZE, SIZE] are given. Raises BadInput: pages are too few."""
         self.engine, self.cache, self.model, self.how = engine, engine.cache, model, how
         size, least = self.cache.page_size, how.kept(0) * SIZE // self.cache.page_size
         if SIZE % size or least > self.cache.pool.total:
@@ -99,8 +98,10 @@ class Film:
         ]
         self.pages: dict[Key, np.ndarray] = {}
         self.told: Shown | None = None  # the next frame, once its action is told
-        self.going: list[Making] = []  # in the step under way …
-        self.began, self.said_RTN = 0.0, torch.zeros(0)  # … since when, and what came of it
+        for given in self.clean:
+            self._tell(given.frame, "finished", "given")
+        self.going: list[Making] = []  # in the step under way,
+        self.began, self.said_RTN = 0.0, torch.zeros(0)  # since when, and what came of it
 
     @property
     def busy(self) -> bool:
@@ -212,7 +213,7 @@ class Film:
             self.cache.drop(lane_of(frame), self.pages.pop((frame, step)), step * SIZE)
 
     def _tell(self, frame: int, state: str, why: str) -> None:
-        self.engine.emit(Branch(self.engine.clock.now(), lane_of(frame), "game", state, why))
+        self.engine.emit(Branch(self.engine.clock.now(), lane_of(frame), "", state, why))
 
     def _batch(self) -> ViewBatch:
         """Each row of a frame sees the whole of it, and what the frame sees."""

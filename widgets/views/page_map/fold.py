@@ -170,9 +170,12 @@ class PageMap(CanvasFold):
             self.parents[event.thread] = event.parent
         if who is not None and event.state in OVER:
             self.pool.forget_host(who)
-        if who is not None and event.state in (*OVER, "preempted"):
-            if not (who in self.masked and self.pool.rows.get(who)):  # a frame that others see
-                self.length.pop(who, None)
+        if who is not None and event.state in (*OVER, "preempted") and not self._seen(who):
+            self.length.pop(who, None)
+
+    def _seen(self, who: int) -> bool:
+        """Whether pages are held that its steps store anew, as those of a frame that others see."""
+        return who in self.masked and bool(self.pool.rows.get(who))
 
     def _counts(self) -> tuple[int, int, int, int]:
         """Used, cached, free and host pages now."""

@@ -85,4 +85,5 @@ def _steps(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
         "step_stop": ends,
         "step_decode": frame["step_decode"][picked],
         "step_prefill": frame["step_prefill"][picked],
+        "step_threads": frame["step_threads"][picked],
     }

@@ -114,12 +114,14 @@ function drawLanes(ctx, timeline, picked) {
   ctx.restore();
 }
 
-// One bar a step: height is tokens in the batch, decoded ones below, prefilled ones on top.
+// One bar a step: height is tokens in the batch, decoded ones and rows of threads and frames below,
+// prefilled ones on top.
 function drawStrip(ctx, timeline, lit) {
   const { frame, card } = timeline, { colors } = card, count = frame.step_start.length;
   if (!count) return;
+  const below = (i) => frame.step_decode[i] + frame.step_threads[i];
   let most = 1;
-  for (let i = 0; i < count; i++) most = Math.max(most, frame.step_decode[i] + frame.step_prefill[i]);
+  for (let i = 0; i < count; i++) most = Math.max(most, below(i) + frame.step_prefill[i]);
   const decode = mix(colors.paper, colors.ink, 0.62), prefill = mix(colors.paper, colors.ink, 0.3);
   const first = Math.max(0, countBelow(frame.step_start, timeline.from) - 1);
   const last = countBelow(frame.step_start, timeline.to), scale = (STRIP_BASE - 6) / most;
@@ -131,12 +133,12 @@ function drawStrip(ctx, timeline, lit) {
     return left + width / 2;
   };
   ctx.fillStyle = css(decode); // once for all: a change of colour costs more than a bar
-  for (let i = first; i < last; i++) bar(i, null, 0, frame.step_decode[i]);
+  for (let i = first; i < last; i++) bar(i, null, 0, below(i));
   ctx.fillStyle = css(prefill);
-  for (let i = first; i < last; i++) if (frame.step_prefill[i]) bar(i, null, frame.step_decode[i], frame.step_prefill[i]);
+  for (let i = first; i < last; i++) if (frame.step_prefill[i]) bar(i, null, below(i), frame.step_prefill[i]);
   if (lit >= first && lit < last) {
-    bar(lit, mix(colors.ink, colors.paper, 0.35), frame.step_decode[lit], frame.step_prefill[lit]);
-    const middle = bar(lit, colors.ink, 0, frame.step_decode[lit]);
+    bar(lit, mix(colors.ink, colors.paper, 0.35), below(lit), frame.step_prefill[lit]);
+    const middle = bar(lit, colors.ink, 0, below(lit));
     ctx.beginPath();
     ctx.moveTo(middle, STRIP_BASE + 2);
     ctx.lineTo(middle - 5, STRIP_BASE + 9);
@@ -285,7 +287,8 @@ function laneWords(timeline, spot, step) {
   if (step >= 0) {
     const took = frame.step_stop[step] - frame.step_start[step];
     return [`Step ${grouped(frame.step_number[step] + 1)}: ${seconds(took)}`,
-      `${grouped(frame.step_decode[step])} tokens decoded, ${grouped(frame.step_prefill[step])} prefilled`,
+      `${grouped(frame.step_decode[step])} tokens decoded, ${grouped(frame.step_prefill[step])} prefilled` +
+        (frame.step_threads[step] ? `, ${grouped(frame.step_threads[step])} rows of threads or frames` : ""),
       "click to keep its batch lit"];
   }
   if (spot.lane < 0 || !timeline.known(spot.lane) || spot.x < 0) return null;

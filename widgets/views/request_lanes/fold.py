@@ -38,7 +38,7 @@ class RequestLanes(LaneFold):
         self.stretches = Columns(lane="i4", state="u1", start="f8", stop="f8")
         self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4", what="u1")
         self.ticks = Columns(lane="i4", time="f8")
-        self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4")
+        self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4", threads="i4")
 
     def take(self, event: AnyEvent) -> None:
         match event:
@@ -50,8 +50,9 @@ class RequestLanes(LaneFold):
                 self.chunks.append(lane, event.start, event.time, first, last, what)
             case Span(name="step"):
                 counts = dict(part.partition("=")[::2] for part in event.tag.split())
-                decode, prefill = numbers([counts.get(k, "0") for k in ("decode", "prefill")])
-                self.steps.append(event.start, event.time, decode, prefill)
+                kinds = ("decode", "prefill", "threads")
+                rows = numbers([counts.get(kind, "0") for kind in kinds])
+                self.steps.append(event.start, event.time, *rows)
             case Branch():
                 self._branch(event)
 

@@ -10,7 +10,7 @@ from tests.widgets.views.page_map.test_pool import same
 from widgets.fold import History
 from widgets.views.request_lanes import RequestLanes
 from widgets.views.request_lanes.detail import MOST, MOST_LANES, MOST_STEPS, reduce
-from widgets.views.request_lanes.fold import ENDS, STATES
+from widgets.views.request_lanes.fold import CHUNKS, ENDS, STATES
 
 
 def folded(events) -> RequestLanes:
@@ -57,6 +57,18 @@ def test_a_life_is_told_as_stretches_chunks_ticks_and_an_end():
         ["stop"],
     )
     assert dict(frame["figures"])["preemptions"] == "1"
+
+
+def test_frames_are_chunks_of_their_lanes_and_rows_of_their_step():
+    frame = folded(
+        [
+            Span(1.0, "frame 3", "denoise", 0.5, tag="8:16"),
+            Span(1.0, "engine", "step", 0.5, tag="decode=2 prefill=0 threads=16"),
+        ]
+    ).frame()
+    assert [CHUNKS[what] for what in frame["chunk_what"]] == ["denoise"]
+    assert (frame["chunk_first"][0], frame["chunk_last"][0]) == (8, 16)
+    assert (frame["step_decode"][0], frame["step_threads"][0]) == (2, 16)
 
 
 def test_what_is_still_going_on_lasts_until_now():

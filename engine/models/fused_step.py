@@ -30,6 +30,7 @@ from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
 from engine.models.batch import Batch
 from engine.models.compiled_views import FusedViews
 from engine.models.config import ModelConfig
+from engine.models.fused_shapes import DTYPES, in_one_call
 from engine.models.kv import PagedKV
 from engine.models.packed_weights import Codes, read, takes_codes
 from engine.models.rotary import cos_sin, frequencies
@@ -39,29 +40,8 @@ SPLITS = 64  # ways to split attention that are kept
 
 def fits(config: ModelConfig, dtype: torch.dtype, in_codes: bool = False) -> bool:
     """Whether this architecture, with weights of `dtype` or codes, is one the fused step knows."""
-    plain_rotary = (
-        config.rotary is not None
-        and config.rotary.kind != "dynamic"
-        and not config.rotary.interleaved
-        and config.rotary.dim == config.head_dim
-        and config.head_dim % 2 == 0
-    )
-    same_scale = not config.scale_by_layer
-    llama_like = (
-        config.norm == "rms"
-        and config.gated
-        and config.activation == "silu"
-        and not config.sandwich
-        and config.norm_offset == 0.0
-        and config.embedding_scale == 1.0
-        and config.logit_softcap == 0.0
-        and config.unusual in ("", "projections stored as one")
-        and not (config.out_bias or config.mlp_bias)
-    )
-    dense = config.latent is None and config.experts is None and not any(config.expert_layers)
-    known = dtype in (torch.float32, torch.bfloat16)
-    known = known and (not in_codes or takes_codes(config))
-    return plain_rotary and same_scale and llama_like and dense and known
+    known = str(dtype).removeprefix("torch.") in DTYPES and in_one_call(config)
+    return known and (not in_codes or takes_codes(config))
 
 
 class Onward(NamedTuple):

@@ -104,12 +104,12 @@ def _run(config: InferenceConfig) -> Log:
     return Run.execute(run, config, seed=config.seed).log
 
 
-def calibrating(config: InferenceConfig, rate: float = 0.0) -> InferenceConfig:
-    """The same engine with other requests, so many a second (0: all at once), of lengths the model
-    can take."""
+def calibrating(config: InferenceConfig, rate: float = 0.0, engines: int = 1) -> InferenceConfig:
+    """The same engine with other requests, enough for so many `engines`, `rate` a second (0: all at
+    once), of lengths the model can take."""
     context = find(config.model).config.max_positions
     workload = Poisson(
-        count=min(32, 2 * config.max_running),
+        count=engines * min(32, 2 * config.max_running),
         rate=rate,
         prompt=_lengths(min(64, context // 8), context // 3),
         output=_lengths(min(48, context // 8), context // 3),

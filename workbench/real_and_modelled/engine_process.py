@@ -20,15 +20,13 @@ import numpy as np
 from engine.core.config import from_dict, to_dict
 from engine.core.events import AnyEvent, Branch, Token
 from engine.core.log import Log
-from engine.core.run import Run
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.requests.request import Request
-from engine.inference.run import run
 from engine.inference.workloads.workload import Source
 from workbench.real_and_modelled.steps_taken import Taken, steps_taken
 
-FIRST, ENDED, STEPS, READY, FORGET = "first", "ended", "steps", "ready", "forget"
+FIRST, ENDED, TAKEN, READY, FORGET = "first", "ended", "taken", "ready", "forget"
 START = 120.0  # seconds a process has to load its model
 
 
@@ -62,7 +60,8 @@ class EngineProcess:
             raise TimeoutError(f"an engine's process did not start within {START:.0f} s")
 
     def send(self, said: bytes) -> None:
-        """Tell it to `add` a request, to `forget` what it has cached, to run `steps` of its own."""
+        """Tell it to `add` a request, to `forget` what it has cached and the steps it has taken, to
+        say what it has `taken`."""
         self.pipe.send_bytes(said)
 
     def receive(self) -> dict[str, Any]:
@@ -70,12 +69,9 @@ class EngineProcess:
         found: dict[str, Any] = json.loads(self.pipe.recv_bytes())
         return found
 
-    def steps(self, config: InferenceConfig) -> None:
-        """Have it serve the workload of `config` by itself; `taken` has the steps."""
-        self.send(message(what=STEPS, config=to_dict(config)))
-
     def taken(self) -> list[Taken]:
-        """The steps that it has taken."""
+        """The steps that it has taken since it was told to forget."""
+        self.send(message(what=TAKEN))
         return [
             Taken(np.array(new), np.array(context), rows, seconds)
             for new, context, rows, seconds in self.receive()["steps"]
@@ -135,12 +131,11 @@ def serve(settings: dict[str, Any], threads: int, pipe: Connection) -> None:
         while True:
             while heard([pipe], 0 if engine.busy else None):
                 asked = json.loads(pipe.recv_bytes())
-                if asked["what"] == STEPS:
-                    own = from_dict(InferenceConfig, asked["config"])
-                    taken = steps_taken(Run.execute(run, own, seed=own.seed).log)
-                    say(STEPS, steps=[_numbers(step) for step in taken])
+                if asked["what"] == TAKEN:
+                    say(TAKEN, steps=[_numbers(step) for step in steps_taken(log)])
                     continue
                 if asked["what"] == FORGET:
+                    log.events.clear()
                     engine.reset()
                     continue
                 prompt = np.array(asked["prompt"], np.int32)

@@ -1,8 +1,9 @@
 """Real latencies beside modelled ones at rising load, for engines behind a fleet's own router.
 
 Real engines run in processes here; the router that a simulated fleet has sends each request to one
-of them as it arrives. Their steps on other requests, taken by all at once, calibrate the model
-before and after. The same requests are then served by a modelled fleet under the same router.
+of them as it arrives. Their steps on other requests, sent in the same way at once and at the same
+loads, calibrate the model before and after: what messages, and the sender on the same cores, cost
+is in both. The same requests are then served by a modelled fleet under the same router.
 """
 
 import time
@@ -94,19 +95,19 @@ def compare(
     engine = config.engine
     with engine_process.engines(engine, config.replicas) as engines:
         say(f"calibrating: {config.replicas} engines at once on other requests")
-        _taken(engines, calibrating(engine))  # kernels of every batch compile or load here
-        taken = _taken(engines, calibrating(engine))
+        _taken(config, engines, 0.0)  # kernels of every batch compile or load here
+        taken = _taken(config, engines, 0.0)
         rate = _capacity(modelled(config, _fit(engine, taken)))
-        few = calibrating(engine, rate=LOADS[0] * rate / config.replicas)
-        taken += _taken(engines, few)  # steps of few sequences, and after nothing
+        rates = [load * rate for load in LOADS]
+        taken += [step for each in rates for step in _taken(config, engines, each)]
         real, cut = [], False
         try:
-            for load in LOADS:
+            for load, each in zip(LOADS, rates, strict=True):
                 say(f"{engine.workload.count} requests at {load:.0%} of {rate:.3g} a second, twice")
-                at = update(config, {"engine.workload.rate": load * rate})
+                at = update(config, {"engine.workload.rate": each})
                 real.append([asked(at, engines) for _ in range(2)])
-            for own in (calibrating(engine), few):
-                taken += _taken(engines, own)
+            for each in (0.0, *rates):
+                taken += _taken(config, engines, each)
         except KeyboardInterrupt:
             if not real:
                 raise
@@ -219,10 +220,13 @@ def _route(
     return load
 
 
-def _taken(engines: Sequence[engine_process.EngineProcess], own: InferenceConfig) -> list[Any]:
-    """Steps of all engines, serving a workload of their own at the same time."""
-    for one in engines:
-        one.steps(own)
+def _taken(
+    config: FleetConfig, engines: Sequence[engine_process.EngineProcess], rate: float
+) -> list[Any]:
+    """Steps of all engines on other requests, so many a second (0: all at once), sent as those that
+    are compared."""
+    other = calibrating(config.engine, rate, config.replicas)
+    asked(config.model_copy(update={"engine": other}), engines)
     return [step for one in engines for step in one.taken()]
 
 

@@ -1,18 +1,21 @@
 """Real beside modelled latencies at rising load: what is compared, and how near it comes."""
 
+import multiprocessing
 import os
 from contextlib import nullcontext
+from threading import Thread
 
 import numpy as np
 import pytest
 
-from engine.core.config import update
+from engine.core.config import to_dict, update
 from engine.core.errors import BadInput
 from engine.core.run import Run
 from engine.fleet.config import FleetConfig
 from engine.fleet.measure import served
 from engine.fleet.run import run
-from workbench.real_and_modelled import loads
+from workbench.real_and_modelled import engine_process, loads
+from workbench.real_and_modelled.compare import calibrating, requests_of
 from workbench.real_and_modelled.steps_taken import Taken
 
 SMALL = {"tokens": False, "replicas": 2, "engine.workload.count": 20, "engine.workload.rate": 50.0}
@@ -39,6 +42,31 @@ def test_all_of_what_is_compared_is_served_by_both():
     longer = update(bare, {"engine.workload.prompt": {"median": 64, "spread": 0.8, "longest": 400}})
     with pytest.raises(BadInput, match="more than a replica takes .512 tokens"):
         loads.simulated(longer)
+
+
+def test_an_engine_is_calibrated_on_steps_of_requests_that_are_sent_to_it(monkeypatch):
+    """The whole path but the process: requests over a pipe, its own steps back, those before
+    forgotten."""
+    config = update(loads.usual(4), {"engine.model": "running-sum-400k", "engine.max_running": 2})
+    here, there = multiprocessing.Pipe()
+    monkeypatch.setattr(engine_process.signal, "signal", lambda *given: None)  # no main thread's
+    serving = Thread(target=engine_process.serve, args=(to_dict(config.engine), 1, there))
+    serving.start()
+    one = object.__new__(engine_process.EngineProcess)
+    one.pipe = here
+    assert one.receive()["what"] == engine_process.READY
+    rates = 0.0, 200.0
+    found = [loads._taken(config, [one], rate) for rate in rates]
+    here.close()
+    serving.join()
+    for rate, taken in zip(rates, found, strict=True):
+        other = calibrating(config.engine, rate)
+        sent = requests_of(other)
+        tokens = sum(len(each.prompt) + each.sampling.max_tokens - 1 for each in sent)
+        computed = sum(int(step.new_B.sum()) for step in taken)
+        # The last step is left out, since nothing says how long it took.
+        assert tokens - other.max_running <= computed < tokens
+        assert all(0 < step.seconds < 60 for step in taken)
 
 
 @pytest.mark.slow
@@ -68,7 +96,7 @@ def test_an_interrupt_keeps_the_loads_that_were_over(monkeypatch):
         for n in (1, 2, 4, 8, 16) for new in (0, 10, 20)
     ]  # fmt: skip
     monkeypatch.setattr(loads, "asked", asked)
-    monkeypatch.setattr(loads, "_taken", lambda engines, own: steps)
+    monkeypatch.setattr(loads, "_taken", lambda config, engines, rate: steps)
     monkeypatch.setattr(loads.engine_process, "engines", lambda *given: nullcontext([]))
     with pytest.raises(loads.CutShort) as cut:
         loads.compare(loads.usual(4), print, fresh=False)

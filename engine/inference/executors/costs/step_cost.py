@@ -1,13 +1,15 @@
 """Step cost by roofline: how long a forward pass takes on a described device, in closed form.
 
 The roofline over each operation's flops and bytes. Each kind of operation is bound once for all
-layers, plus a launch for each layer that has it.
+layers, plus a launch for each layer that has it. On a processor the engine runs a Llama-like step
+in one call, which is charged to the first operation.
 """
 
 from dataclasses import dataclass
 
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
+from engine.models import fused_shapes
 from engine.models.config import ModelConfig
 from engine.models.footprint import layers_with
 
@@ -39,9 +41,11 @@ class StepCost(ForwardWork):
         self.compute = device.reached(dtype)
         self.memory = device.reached("bandwidth")
         names = [op.name for op in self.operations]
-        self.launches = [  # seconds, by operation
-            device.launch * layers_with(config, name) for name in names
-        ]
+        counts = [layers_with(config, name) for name in names]
+        fused = dtype in fused_shapes.DTYPES and fused_shapes.in_one_call(config)
+        if device.kind == "cpu" and fused:
+            counts = [1, *[0] * (len(names) - 1)]
+        self.launches = [device.launch * count for count in counts]  # seconds, by operation
 
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step of that shape."""

@@ -6,7 +6,10 @@ import pytest
 from engine.hardware.device import Device, device
 from engine.hardware.roofline import bound
 from engine.inference.executors.costs.step_cost import StepCost
+from engine.kernels.decoder_step import DecoderStep
+from engine.models.batch import pack
 from engine.models.footprint import layers_with, step_work
+from engine.models.kv import PagedKV
 from engine.models.loading.find import find
 
 MODELS = ("gpt2", "llama-3.1-8b", "mixtral-8x7b", "gemma-2-9b", "deepseek-v3", "qwen3-30b-a3b")
@@ -70,6 +73,28 @@ def test_each_kind_of_layer_launches_its_own_operations_alone():
     routed = launched("deepseek-v3")
     assert routed["mlp"] == 3 and routed["experts"] == routed["router"] == 58
     assert routed["attention"] == routed["norms"] == 61
+
+
+def test_a_processor_is_charged_one_call_for_a_step_that_the_engine_makes_in_one(monkeypatch):
+    """As many as the real executor makes; of a general pass a call of each kind and layer."""
+    calls = []
+    spread = DecoderStep.__call__
+    monkeypatch.setattr(
+        DecoderStep, "__call__", lambda step, *given: (calls.append(1), spread(step, *given))[0]
+    )
+    processor = device("h100-sxm").model_copy(update={"launch": 1.0, "kind": "cpu"})
+    for name, dtype in (("running-sum-400k", "float32"), ("running-sum-400k", "bfloat16")):
+        model = find(name).open(dtype)
+        kv = PagedKV(model.spec, 4, 16)
+        for new, at in (([5] * 20, 0), ([7], 20)):
+            model.forward(pack([new], [at], [[0, 1]], 16), kv)
+        cost = StepCost(model.config, processor, dtype)
+        assert model.fused is not None and len(calls) == 2
+        assert 2 * sum(cost.launches) == len(calls), "a prompt's and an answer's"
+        assert cost.describe(cost.shape(*[np.ones(1, np.int32)] * 2, 1))[0].roof == "launch"
+        calls.clear()
+    for general in ("gpt2", "gemma-2-9b", "mixtral-8x7b"):
+        assert sum(StepCost(find(general).config, processor, "bfloat16").launches) > 50
 
 
 def test_integer_coefficients_make_it_equal_to_the_last_bit():

@@ -67,9 +67,10 @@ def fit(taken: list[Taken], cost: StepCost) -> Fit:
 
 
 def _parts(cost: StepCost, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, float]:
-    """Flops and bytes of each operation of each step, and a step's launches in seconds."""
+    """Flops that time goes by and bytes of each operation of each step, and a step's launches in
+    seconds."""
     told = [cost.describe(shape) for shape in shapes]
-    work_SO = np.array([[op.flops for op in ops] for ops in told])
+    work_SO = np.array([cost.asked(shape) for shape in shapes])
     moved_SO = np.array([[op.bytes for op in ops] for ops in told])
     return work_SO, moved_SO, sum(cost.launches)
 

@@ -2,15 +2,15 @@
 
 The roofline over each operation's flops and bytes. Each kind of operation is bound once for all
 layers, plus a launch for each layer that has it. On a processor the engine runs a Llama-like step
-in one call, which is charged to the first operation.
+in one call, which is charged to the first operation, and its products take rows by fours.
 """
 
 from dataclasses import dataclass
 
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
-from engine.models import fused_shapes
 from engine.models.config import ModelConfig
+from engine.models.families import fused
 from engine.models.footprint import layers_with
 
 SINGLE = ("embedding", "head")  # once a step; the others once a layer that has them
@@ -42,13 +42,24 @@ class StepCost(ForwardWork):
         self.memory = device.reached("bandwidth")
         names = [op.name for op in self.operations]
         counts = [layers_with(config, name) for name in names]
-        fused = dtype in fused_shapes.DTYPES and fused_shapes.in_one_call(config)
-        if device.kind == "cpu" and fused:
+        known = dtype in fused.DTYPES and fused.in_one_call(config)
+        self.fused = device.kind == "cpu" and known
+        if self.fused:
             counts = [1, *[0] * (len(names) - 1)]
         self.launches = [device.launch * count for count in counts]  # seconds, by operation
 
+    def asked(self, shape: Shape) -> list[float]:
+        """Flops of each operation that its time goes by: of rows as products take them."""
+        if self.fused:
+            tokens, rows = fused.taken(shape.tokens), fused.taken(shape.rows)
+            shape = shape._replace(tokens=tokens, rows=rows)
+        return [work for _, work, _ in self.works(shape)]
+
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step of that shape."""
+        if self.fused:
+            ops = self.describe(shape)
+            return sum(o.seconds for o in ops), sum(o.flops for o in ops), sum(o.bytes for o in ops)
         seconds = flops = moved = 0.0
         for (_, work, size), launch in zip(self.works(shape), self.launches, strict=True):
             compute, memory = work / self.compute, size / self.memory
@@ -60,8 +71,9 @@ class StepCost(ForwardWork):
     def describe(self, shape: Shape) -> list[OpTime]:
         """The same, operation by operation, with the roof that binds each."""
         found = []
-        for (name, work, size), launch in zip(self.works(shape), self.launches, strict=True):
-            compute, memory = work / self.compute, size / self.memory
+        works, asked = self.works(shape), self.asked(shape)
+        for (name, work, size), part, launch in zip(works, asked, self.launches, strict=True):
+            compute, memory = part / self.compute, size / self.memory
             busy, roof = (compute, self.dtype) if compute > memory else (memory, "bandwidth")
             roof = "launch" if launch > busy else roof
             found.append(OpTime(name, busy + launch, work, size, roof))

@@ -97,6 +97,21 @@ def test_a_processor_is_charged_one_call_for_a_step_that_the_engine_makes_in_one
         assert sum(StepCost(find(general).config, processor, "bfloat16").launches) > 50
 
 
+def test_a_processors_products_take_rows_by_fours_and_its_work_is_counted_as_it_is():
+    config = find("running-sum-400k").config
+    slow = device("h100-sxm").model_copy(update={"kind": "cpu", "peaks": {"float32": 1e9}})
+    cost = StepCost(config, slow.model_copy(update={"launch": 0.0}), "float32")
+    shapes = [cost.decode_shape(np.full(rows, 20), rows) for rows in range(1, 10)]
+    mlp = [next(o for o in cost.describe(shape) if o.name == "mlp") for shape in shapes]
+    one = mlp[0].seconds
+    assert [o.seconds / one for o in mlp] == pytest.approx([1, 2, 4, 4, 8, 8, 8, 8, 12])
+    assert [o.flops / mlp[0].flops for o in mlp] == pytest.approx(range(1, 10))
+    for shape in shapes:
+        told = sum(o.seconds for o in cost.describe(shape))
+        assert cost.total(shape)[0] == pytest.approx(told)
+        assert cost.total(shape)[1:] == pytest.approx(cost.work(shape))
+
+
 def test_integer_coefficients_make_it_equal_to_the_last_bit():
     config = find("llama-3.1-8b").config
     cost = StepCost(config, device("h100-sxm"), "bfloat16")

@@ -1,12 +1,18 @@
-"""Fused shapes: decoders whose whole pass on a processor is one call of a compiled kernel.
+"""Fused decoders: families whose whole pass on a processor is one call of a compiled kernel.
 
-Told by the config alone, so that a model of the machine counts the calls that the engine makes
-without loading what makes them.
+Told by the config alone, so that a model of the machine counts what the engine does without loading
+what does it.
 """
 
 from engine.models.config import ModelConfig
 
 DTYPES = ("float32", "bfloat16")  # of weights that are no codes
+AT_ONCE = 4  # rows that a product takes by each number of a weight it has read
+
+
+def taken(rows: int) -> int:
+    """Rows as a product takes them: one, two, or whole fours (engine.kernels.matmul.panels_cpu)."""
+    return rows if rows <= 2 else -(-rows // AT_ONCE) * AT_ONCE
 
 
 def in_one_call(config: ModelConfig) -> bool:

@@ -30,7 +30,7 @@ from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
 from engine.models.batch import Batch
 from engine.models.compiled_views import FusedViews
 from engine.models.config import ModelConfig
-from engine.models.families.fused import DTYPES, in_one_call
+from engine.models.fused_shapes import DTYPES, in_one_call
 from engine.models.kv import PagedKV
 from engine.models.packed_weights import Codes, read, takes_codes
 from engine.models.rotary import cos_sin, frequencies

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.kernels.threads import torch_threads
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
-from engine.models.threads import torch_threads
 from engine.reasoning.streams.script import Script
 
 

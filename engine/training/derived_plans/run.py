@@ -16,11 +16,11 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
 from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
+from engine.kernels.threads import torch_threads
 from engine.models.config import ModelConfig
 from engine.models.loading.find import find
 from engine.models.loading.random_weights import RandomWeights
 from engine.models.reference import dense
-from engine.models.threads import torch_threads
 from engine.training.derived_plans.config import PUBLIC, ShardRulesConfig
 from engine.training.derived_plans.pipeline import (
     Example,

@@ -13,7 +13,7 @@ import torch
 from engine.core.clock import WallClock
 from engine.core.events import Level, Span
 from engine.core.run import Live
-from engine.models.threads import torch_threads
+from engine.kernels.threads import torch_threads
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.memory_fit import watched
 from engine.training.streamed.method import Method

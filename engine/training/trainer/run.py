@@ -14,7 +14,7 @@ from engine.distributed.launch import launch
 from engine.distributed.merge import Merging, lane
 from engine.distributed.rank import Place, Starter, join
 from engine.distributed.record import Record
-from engine.models.threads import torch_threads
+from engine.kernels.threads import torch_threads
 from engine.training.trainer.config import TrainerConfig, on_ranks
 from engine.training.trainer.ranks import STOPPED, work
 from engine.training.trainer.train import fit, prepare, require_place

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
+from engine.models import fused_shapes
 from engine.models.config import ModelConfig
-from engine.models.families import fused
 from engine.models.footprint import layers_with
 
 SINGLE = ("embedding", "head")  # once a step; the others once a layer that has them
@@ -42,7 +42,7 @@ class StepCost(ForwardWork):
         self.memory = device.reached("bandwidth")
         names = [op.name for op in self.operations]
         counts = [layers_with(config, name) for name in names]
-        known = dtype in fused.DTYPES and fused.in_one_call(config)
+        known = dtype in fused_shapes.DTYPES and fused_shapes.in_one_call(config)
         self.fused = device.kind == "cpu" and known
         if self.fused:
             counts = [1, *[0] * (len(names) - 1)]
@@ -51,7 +51,7 @@ class StepCost(ForwardWork):
     def asked(self, shape: Shape) -> list[float]:
         """Flops of each operation that its time goes by: of rows as products take them."""
         if self.fused:
-            tokens, rows = fused.taken(shape.tokens), fused.taken(shape.rows)
+            tokens, rows = fused_shapes.taken(shape.tokens), fused_shapes.taken(shape.rows)
             shape = shape._replace(tokens=tokens, rows=rows)
         return [work for _, work, _ in self.works(shape)]
 

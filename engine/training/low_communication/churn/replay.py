@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.distributed.program import Compute, run
-from engine.models.threads import torch_threads
+from engine.kernels.threads import torch_threads
 from engine.training.low_communication.churn.coordinator import Outer
 from engine.training.low_communication.churn.orders import digest
 from engine.training.low_communication.churn.peer import Peer, Task

@@ -5,7 +5,7 @@ from typing import Literal
 
 from engine.core.events import AnyEvent
 from engine.core.run import Live
-from engine.models.threads import torch_threads
+from engine.kernels.threads import torch_threads
 from engine.training.low_communication.executor import ReplicaExecutor
 from engine.training.low_communication.in_process_runtime import Described, InProcessRuntime
 from engine.training.low_communication.job import Job, Sample, trainee

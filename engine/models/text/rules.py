@@ -29,6 +29,7 @@ BEFORE = PARTS[:2]  # the model: what they make of a text, it works on
 RULES = 32  # of all parts; each reads the whole text
 TEXT = 32_768  # characters of a text in the file: freeing a token of 200,000 ends the process
 CHARACTERS = b'"precompiled_charsmap"'
+TABLE = re.compile(CHARACTERS + rb'\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]*)')
 PIECE = 2048  # characters of a token; public ones stay under 600
 SCORED = 256  # of a Unigram model's, whose every length it tries everywhere
 AFFIX = 64  # characters that a model puts before or after each piece it looks up
@@ -70,6 +71,8 @@ def read_rules(file: Path) -> Rules:
         data = read_bytes(file, "tokenizer_bytes")
         if _longest(data) > TEXT:
             raise BadInput(f"{file}: holds a text of over {TEXT} characters; refused")
+        if not all(_is_table(found[1]) for found in TABLE.finditer(data)):
+            raise BadInput(f"{file}: its precompiled_charsmap is no table; restore it")
         rules = Rules.from_buffer(data)
     except (KeyboardInterrupt, SystemExit, BadInput):
         raise
@@ -105,6 +108,17 @@ def _longest(data: bytes) -> int:
         ),
         default=0,
     )
+
+
+def _is_table(told: bytes) -> bool:
+    """Whether this JSON is a normalizer's table: of others the library prints pages on stderr."""
+    try:
+        table = base64.b64decode(json.loads(told), validate=True)
+        size = int.from_bytes(table[:4], "little")
+        table[4 + size :].decode()
+    except (ValueError, TypeError):
+        return False
+    return 4 <= size <= len(table) - 4 and size % 4 == 0
 
 
 def _dear(rules: Rules) -> str | None:
@@ -194,6 +208,9 @@ def longest_change(table: bytes) -> int:
 def _around(rule: dict[str, Any]) -> int:
     """Tokens that a rule puts around a text; too many where it puts the text there again, or
     numbers that no model has."""
+    if str(rule.get("type")) in ("BertProcessing", "RobertaProcessing"):
+        ends = [rule[name][1] for name in ("sep", "cls")]
+        return len(ends) if max(ends) < NUMBERS else AROUND + 1
     pieces, told = rule.get("single"), rule.get("special_tokens")
     if not isinstance(pieces, list) or not isinstance(told, dict):
         return 0

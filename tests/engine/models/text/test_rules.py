@@ -1,5 +1,6 @@
 """Rules of tokenizers from outside: what would cost too much is refused, or bounded when asked."""
 
+import base64
 import gc
 import json
 
@@ -39,6 +40,10 @@ def replace(content, **pattern):
     return {"type": "Replace", "pattern": pattern, "content": content}
 
 
+def trie(units, texts=b""):
+    return len(units).to_bytes(4, "little") + units + texts
+
+
 def unigram(*pieces):
     held = [["<unk>", 0.0], *([piece, -1.0] for piece in pieces)]
     return {"model": {"type": "Unigram", "unk_id": 0, "vocab": held}}
@@ -61,6 +66,9 @@ DEAR = {
     "a long token": {"model": {"type": "BPE", "vocab": {"a" * 5000: 0}, "merges": []}},
     "a token that is too long to be freed": unigram("a" * 40_000 + '"'),
     "a number that no model has": {"model": {"type": "BPE", "vocab": {"a": 1 << 31}, "merges": []}},
+    "such a number at its ends": {
+        "post_processor": {"type": "BertProcessing", "sep": ["a", 1 << 31], "cls": ["b", 0]},
+    },
     "such a number around the text": around([FIRST, WHOLE], [1 << 31]),
     "a long affix": {"model": {"type": "WordPiece", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]",
                                "continuing_subword_prefix": "#" * 5000,
@@ -89,11 +97,26 @@ def test_rules_that_cost_too_much_are_refused_in_a_line(tmp_path, what):
 
 
 def test_a_long_table_of_letters_is_no_long_text(tmp_path):
-    table = {"type": "Precompiled", "precompiled_charsmap": "A" * 60_000}
-    try:
-        read_rules(written(tmp_path, {"normalizer": table}))
-    except BadInput as fault:  # the library's word on what is in the table
-        assert "not a tokenizer" in str(fault)
+    letters = base64.b64encode(trie(bytes(45_000), b"a\0")).decode()
+    table = {"type": "Precompiled", "precompiled_charsmap": letters}
+    assert len(letters) > 60_000
+    read_rules(written(tmp_path, {"normalizer": table}))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [None, 3, "", "AAAA", "!!!", b"ab", trie(b""), trie(b"abc"), trie(bytes(4), b"\xff"),
+     b"\xff\xff\xff\xffabc"],
+)  # fmt: skip
+def test_a_table_of_letters_that_is_none_is_refused_before_the_library_sees_it(
+    tmp_path, table, capfd
+):
+    """It would print a page on stderr."""
+    told = base64.b64encode(table).decode() if isinstance(table, bytes) else table
+    rule = {"type": "Precompiled", "precompiled_charsmap": told}
+    with pytest.raises(BadInput, match="no table"):
+        read_rules(written(tmp_path, {"normalizer": {"type": "Sequence", "normalizers": [rule]}}))
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -13,22 +13,35 @@ from engine.kernels.paged_attention.policies.lean import Lean
 from engine.kernels.paged_attention.split_kv import RUNS, TILE, Prepared, workers_of
 
 
+def parts_for(heads: tuple[int, int, int], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Room for what the workers' runs come to, values and sums, before it is merged: as much
+    whatever the batch, so that plans whose passes follow one another may share it."""
+    parts = 2 * workers_of(device) * RUNS  # a cut ends one and begins another
+    return (
+        torch.zeros(parts, heads[0], heads[2], device=device),
+        torch.zeros(parts, heads[0], device=device),
+    )
+
+
 class HeldPlan:
     """Equal runs for every worker (`Lean`) of at most N sequences of one new token each, which are
     rows 0, 1, … of the queries.
 
     Programs, items and merges are as many as the fullest batch needs: a program may have no items,
-    a merge no parts. `heads`: of queries, of keys, and how wide their values are.
+    a merge no parts. `heads`: of queries, of keys, and how wide their values are; `parts`: of
+    `parts_for` them.
     """
 
     def __init__(
-        self, table_NW: Tensor, heads: tuple[int, int, int], window: int, device: torch.device
-    ) -> None:
+        self, table_NW: Tensor, heads: tuple[int, int, int], window: int,
+        parts: tuple[Tensor, Tensor],
+    ) -> None:  # fmt: skip
+        device = table_NW.device
         self.heads, self.window, self.split = heads, window, Lean(runs=RUNS)
         self.workers = workers_of(device)
-        sequences, query_heads, width = len(table_NW), heads[0], heads[2]
+        sequences = len(table_NW)
         pieces, merges = self.workers * self.split.runs, sequences * heads[1]
-        items, parts = pieces + merges, 2 * pieces  # a cut adds an item, and ends or begins two
+        items = pieces + merges  # a cut adds an item
         sizes = [pieces + 1, *[items] * 5, *[merges] * 4]
         self.host = np.zeros(sum(sizes), np.int32)
         self.into = np.split(self.host, np.cumsum(sizes)[:-1])
@@ -39,8 +52,7 @@ class HeldPlan:
             torch.arange(sequences, dtype=torch.int32, device=device),
             held[:6],
             held[6:],
-            torch.zeros(parts, query_heads, width, device=device),
-            torch.zeros(parts, query_heads, device=device),
+            *parts,
         )
 
     def fill(self, context_B: np.ndarray) -> None:

@@ -54,6 +54,8 @@ def test_steps_of_changing_rows_give_the_logits_of_passes_of_their_own(name: str
             graphs.forward(batch), model.forward(batch, own), rtol=1e-4, atol=1e-4
         )
     assert sorted(graphs.recorded) == [1, 2, 3]
+    plans = [plan for each in graphs.recorded.values() for plan in each.plans.values()]
+    assert len(plans) >= 3 and len({plan.ready.part_o.data_ptr() for plan in plans}) == 1
 
 
 def test_rows_that_fill_a_recording_up_write_where_nobody_reads() -> None:

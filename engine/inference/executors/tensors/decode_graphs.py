@@ -65,6 +65,7 @@ class DecodeGraphs:
         self.model, self.kv, self.nobody = model, kv, nobody
         self.pages = min(kv.pages, -(-model.config.max_positions // kv.page_size))
         self.recorded: dict[int, _Recorded] = {}
+        self.parts: dict[tuple[int, int, int], tuple[Tensor, Tensor]] = {}  # by heads
 
     def takes(self, batch: Batch) -> bool:
         """Whether the batch is one new token of each of its rows, over their own pages."""
@@ -152,10 +153,13 @@ class _Recorded:
         return graph.replay
 
     def _plan(self, heads: tuple[int, int, int], window: int) -> "Prepared":
-        from engine.kernels.paged_attention.held_plan import HeldPlan
+        from engine.kernels.paged_attention.held_plan import HeldPlan, parts_for
 
         plan = self.plans.get((heads, window))
         if plan is None:
-            plan = self.plans[heads, window] = HeldPlan(self.table_NW, heads, window, self.device)
+            parts = self.of.parts
+            if heads not in parts:  # shared by all recordings: one is replayed at a time
+                parts[heads] = parts_for(heads, self.device)
+            plan = self.plans[heads, window] = HeldPlan(self.table_NW, heads, window, parts[heads])
             plan.fill(self.context_B)
         return plan.ready

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.hardware.device import device
+from engine.hardware.device import Device, device
 from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
 from engine.models.loading.find import find
@@ -12,12 +12,13 @@ from workbench.real_and_modelled.steps_taken import Taken
 
 CONFIG = find("qwen3-0.6b").config
 MACHINE = device("h100-sxm").at_best().model_copy(update={"launch": 0.0})
+PROCESSOR = MACHINE.model_copy(update={"kind": "cpu", "launch": 1e-4})
 
 
-def steps(truth: Modelled, noise: float = 0.0) -> list[Taken]:
+def steps(truth: Modelled, noise: float = 0.0, machine: Device = MACHINE) -> list[Taken]:
     """Steps of all sizes that last exactly as `truth` says, give or take `noise`."""
     random = np.random.default_rng(0)
-    cost = StepCost(CONFIG, truth.calibrated(MACHINE), "bfloat16")
+    cost = StepCost(CONFIG, truth.calibrated(machine), "bfloat16")
     found = []
     for number in range(60):
         size = int(random.integers(1, 40))
@@ -40,8 +41,9 @@ def steps(truth: Modelled, noise: float = 0.0) -> list[Taken]:
         Modelled(per_step=1e-4, per_sequence=0.0, memory=SHARES[22], arithmetic=SHARES[10]),
     ],
 )
-def test_what_was_put_in_is_found_again(truth):
-    found = fit(steps(truth), StepCost(CONFIG, MACHINE, "bfloat16"))
+@pytest.mark.parametrize("machine", [MACHINE, PROCESSOR], ids=["gpu", "rows by fours, one call"])
+def test_what_was_put_in_is_found_again(truth, machine):
+    found = fit(steps(truth, machine=machine), StepCost(CONFIG, machine, "bfloat16"))
     assert found.left < 1e-6 and found.steps == 60
     for name, value in found.knobs.items():
         assert value == pytest.approx(getattr(truth, name), rel=1e-3, abs=1e-9), name

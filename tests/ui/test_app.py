@@ -188,7 +188,17 @@ def test_two_runs_are_compared(visit):
     page.get_by_label("Rename").fill("without it")
     page.get_by_label("Rename").press("Enter")
     page.get_by_role("link", name="without it").wait_for()
+    page.get_by_label("Tags, by commas").fill("thesis")
+    page.get_by_label("Tags, by commas").press("Enter")
+    page.get_by_role("link", name="#thesis").wait_for()
     all_by_keys(page)
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    page.get_by_role("button", name="Compare those marked").click()
+    page.wait_for_url("**/compare?**runs=**")
+    page.get_by_text("B / A").wait_for()
+    figures, settings = (page.get_by_text(words).first for words in ("B / A", "what differs"))
+    assert figures.bounding_box()["y"] <= settings.bounding_box()["y"]  # the strip leads
     assert seen.outside == []
     assert seen.faults == []
 

@@ -9,7 +9,7 @@ import panel as pn
 from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets import theme
-from widgets.stage.figures import compared, differing
+from widgets.stage.figures import NONE, compared, differing
 from widgets.stage.stage import Stage
 
 LETTERS = "ABCDEFGH"
@@ -70,12 +70,18 @@ def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:
     heads = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     ratios = "".join(f"<th>{title[0]} / {titles[0][0]}</th>" for title in titles[1:])
     knobs = differing(logs)
-    rows = "".join(_row(name, values) for name, values in knobs)
+    own = [knob for knob in knobs if NONE in knob[1]]  # of a part that the others have not
+    first = [knob for knob in knobs if knob not in own] or own
     what = (
-        f"<table><tr><th>what differs</th>{heads}</tr>{rows}</table>"
+        f"<table><tr><th>what differs</th>{heads}</tr>{_settings(first)}</table>"
         if knobs
         else "<p>Nothing differs between their settings.</p>"
     )
+    if own and first is not own:
+        what += (
+            f"<details><summary>{len(own)} more, of parts that not all have</summary>"
+            f"<table>{_settings(own)}</table></details>"
+        )
     top = f"<tr><th>measure</th>{heads}{ratios}</tr>"
     measured = compared(logs)
     apart = [row for row in measured if len(set(row[1])) > 1]
@@ -83,7 +89,12 @@ def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:
     if len(apart) < len(measured):
         alike = _measured([row for row in measured if row not in apart])
         figures += f"<details><summary>The same in all</summary><table>{alike}</table></details>"
-    return f'<div class="compared" style="{html.escape(style)}">{what}<div>{figures}</div></div>'
+    both = f"<div>{figures}</div><div>{what}</div>"
+    return f'<div class="compared" style="{html.escape(style)}">{both}</div>'
+
+
+def _settings(knobs: Sequence[tuple[str, tuple[str, ...]]]) -> str:
+    return "".join(_row(name, values) for name, values in knobs)
 
 
 def _measured(rows: Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> str:

@@ -9,6 +9,7 @@ from engine.core.measure import Serving, peak, serving
 from widgets.theme import figure
 
 TABLES = ("roofs", "curves", "lanes", "plan")  # facts of a header that are no settings
+NONE = "–"  # in the place of a setting that a run has not
 
 
 def measures(log: Log) -> dict[str, tuple[float, str]]:
@@ -96,6 +97,6 @@ def flat(fields: dict[str, Any], under: str = "") -> Iterator[tuple[str, Any]]:
 
 def _spelled(found: dict[str, Any], name: str) -> str:
     if name not in found:
-        return "–"
+        return NONE
     value = found[name]
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -10,7 +10,8 @@ import panel_material_ui as pmui
 from engine.core.run import Run
 from widgets.stage.compare import LETTERS, Compare
 from workbench.catalogue import catalogue, study
-from workbench.pages.frame.shell import Shell, asked, html
+from workbench.pages.frame.shell import Shell, asked, asked_all, html
+from workbench.pages.runs_table import RUNS
 from workbench.pages.schedulers import SchedulerForm
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.suggested_views import suggested_views
@@ -50,14 +51,15 @@ class ComparePage:
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.compare: Compare | None = None
         newest: list[str | None] = [*names[-2:], None, None]
-        for select, name, other in zip(
-            self.selects, (asked("a"), asked("b")), newest, strict=False
-        ):
+        marked = [name for name in reversed(asked_all(RUNS)) if name in names][: len(LETTERS)]
+        if len(marked) < 2:
+            marked = [asked(letter.lower()) for letter in LETTERS]
+        for select, name, other in zip(self.selects, marked, newest, strict=False):
             select.value = name if name in names else other
             select.param.watch(self.show, "value")
         self._offer()
-        wanted = [asked(letter.lower()) for letter in LETTERS[2:]]
-        self.more.value = [name for name in dict.fromkeys(wanted) if name in self.more.options]
+        wanted = dict.fromkeys(marked[2:])
+        self.more.value = [name for name in wanted if name in self.more.options]
         self.more.param.watch(self.show, "value")
         self.shell.on_dark(lambda on: self.compare.dark(on) if self.compare is not None else None)
         self.show()

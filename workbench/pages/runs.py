@@ -36,12 +36,15 @@ class RunsPage:
         self.shelf, self.shell = shelf, Shell(asked("name") or "Runs", "runs", tab="Runs")
         self.fault, self.table = html("", margin=(8, 0)), html("", CSS)
         wanted = self._asked()
-        self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)
+        self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=300)
         self.upload = pmui.FileInput(
             accept=".run,.json,.gz", label="Open a run, a trace, or the traces of a job's ranks",
             multiple=True, margin=(10, 16),
         )  # fmt: skip
         self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
+        self.tags = pmui.TextInput(
+            label="Tags, by commas", size="small", width=170, margin=(10, 4)
+        )  # fmt: skip
         self.drop = pmui.Button(label="Drop it", size="small", variant="outlined", margin=(14, 4))
         self.place = pn.Column(sizing_mode="stretch_width", margin=(4, 0))
         self.stage: Stage | None = None
@@ -50,6 +53,7 @@ class RunsPage:
         self.upload.param.watch(self._opened, "value")
         self.choice.param.watch(self.show, "value")
         self.name.param.watch(self._renamed, "enter_pressed")
+        self.tags.param.watch(self._tagged, "enter_pressed")
         self.drop.on_click(self._dropped)
         self.show()
 
@@ -61,13 +65,18 @@ class RunsPage:
     def _list(self) -> None:
         """The table and the controls of the chosen run, as the shelf is now."""
         to = partial(address, dark=self.shell.dark)
-        self.table.object = runs_table(self.shelf, self.choice.value, to)
-        for part in (self.choice, self.name, self.drop):
+        tag, dark = asked("tag"), self.shell.dark
+        self.table.object = runs_table(self.shelf, self.choice.value, to, tag, dark)
+        for part in (self.choice, self.name, self.tags, self.drop):
             part.visible = bool(self.choice.value)
 
     def _renamed(self, _: Any) -> None:
         old, wanted = self.choice.value, self.name.value_input or self.name.value
         self._change(lambda: self.shelf.rename(old, wanted), " ".join(wanted.split()))
+
+    def _tagged(self, _: Any) -> None:
+        name, words = self.choice.value, self.tags.value_input or self.tags.value
+        self._change(lambda: self.shelf.tag(name, words), name)
 
     def _dropped(self, _: Any) -> None:
         name = self.choice.value
@@ -101,6 +110,7 @@ class RunsPage:
         """Lay out the chosen run."""
         self._list()
         self.name.value = self.choice.value or ""
+        self.tags.value = ", ".join(self.shelf.tags.get(self.choice.value or "", ()))
         if self.stage is not None:
             self.stage.stop()
             self.stage = None
@@ -150,7 +160,7 @@ class RunsPage:
             "<h1>Runs</h1><p class='faint'>A recorded run is a run: play, scrub, export.</p>"
         )
         self.shell.page.param.update(main_width=1560, app_bar_width="100%")
-        own = (self.choice, self.name, self.drop)
+        own = (self.choice, self.name, self.tags, self.drop)
         controls = pn.FlexBox(*own, self.upload, margin=(8, 0, 0, 0), align_items="center")
         self.shell.page.main = [
             pn.Column(

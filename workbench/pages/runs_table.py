@@ -1,5 +1,5 @@
 """The table of an app's runs: study, what differs from its start, length, clock, three figures, its
-course as a line."""
+course as a line, tags, and boxes for those to compare."""
 
 import time
 from collections import Counter
@@ -25,45 +25,68 @@ FIGURES = 3
 # Of requests, the ones people ask for; of anything else, what its levels say.
 SERVED = ("tokens per second", "time to first token, p50", "time per output token, p50")
 TOLD = ("time", "spans", "events", "ended")  # have columns of their own
-HEAD = ("run", "study", "what differs", "length", "clock", "figures", "course", "kept", "")
+RUNS = "runs"  # how an address of the compare page calls those that were marked
+HEAD = ("", "run", "study", "what differs", "length", "clock", "figures", "course", "kept", "")
 PIECES = 40  # of a run's time, in the line of its course
 WIDE, HIGH = 96, 26  # pixels of that line
 CSS = """
 .runs { border-collapse: collapse; font-size: 13px; width: 100%; }
 .runs th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 4px 16px 4px 0; }
 .runs td { padding: 6px 16px 6px 0; border-top: 1px solid var(--wb-line); vertical-align: top; }
-.runs tr[aria-current] td:first-child { font-weight: 600; }
+.runs tr[aria-current] td:nth-child(2) { font-weight: 600; }
+.runs input { width: 16px; height: 16px; margin: 2px 0 0; accent-color: var(--wb-accent); }
+.runs input:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }
+.marked { font: inherit; color: var(--wb-accent); background: none; cursor: pointer;
+  border: 1px solid var(--wb-line); border-radius: 6px; padding: 4px 12px; margin: 8px 10px 0 0; }
+.tag { margin: 2px 6px 0 0; display: inline-block; font-weight: 400; }
 .chip { display: inline-block; border: 1px solid var(--wb-line); border-radius: 6px;
   padding: 0 6px; margin: 0 4px 3px 0; white-space: nowrap; max-width: 260px; overflow: hidden;
   text-overflow: ellipsis; vertical-align: bottom; }
 """
 
 
-def runs_table(shelf: Shelf, chosen: str | None, to: Callable[..., str]) -> str:
+def runs_table(
+    shelf: Shelf, chosen: str | None, to: Callable[..., str], tag: str = "", dark: bool = False
+) -> str:
     """The runs kept, the newest first, as an escaped HTML table; "" where there are none.
 
-    `chosen` is the one shown beneath; `to` gives the address of a place and a query.
+    `chosen` is the one shown beneath; `to` gives the address of a place and a query; `tag`: those
+    that have it alone.
     """
     listed = [
-        _row(name, run, shelf.when.get(name, 0.0), chosen, to)
+        _row(name, run, shelf, chosen, to)
         for name, run in reversed(shelf.runs.items())
+        if not tag or tag in shelf.tags.get(name, ())
     ]
-    if not listed:
+    if not shelf.runs:
         return ""
     cells = "".join(f"<th scope='col'>{name}</th>" for name in HEAD)
     body = "".join(listed)
-    return f"<table class='runs'><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table class='runs'><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    theme = '<input type="hidden" name="theme" value="dark">' if dark else ""
+    marked = '<button class="marked" type="submit">Compare those marked</button>'
+    only = f'Tagged {escape(tag)} alone. <a href="{escape(to("runs"))}">Show all</a>' if tag else ""
+    few = marked if len(shelf.runs) > 1 else ""
+    return f'<form action="./compare" method="get">{theme}{table}{few}{only}</form>'
 
 
-def _row(name: str, run: Run, when: float, chosen: str | None, to: Callable[..., str]) -> str:
+def _row(name: str, run: Run, shelf: Shelf, chosen: str | None, to: Callable[..., str]) -> str:
+    when = shelf.when.get(name, 0.0)
     header, slug = run.log.opened, study_of(run)
     clock = {"wall": "measured", "virtual": "modelled"}.get(header.clock if header else "", "–")
     here = name == chosen
     other = "" if here or not chosen else (
         f'<a href="{escape(to("compare", a=chosen, b=name))}">compare</a>'
     )  # fmt: skip
+    tags = "".join(
+        f'<a class="tag" href="{escape(to("runs", tag=tag))}">#{escape(tag)}</a>'
+        for tag in shelf.tags.get(name, ())
+    )
     told = (
-        f'<a href="{escape(to("runs", name=name))}">{escape(name)}</a>',
+        f'<input type="checkbox" name="{RUNS}" value="{escape(name)}" '
+        f'aria-label="compare {escape(name)}">',
+        f'<a href="{escape(to("runs", name=name))}">{escape(name)}</a>'
+        + (f"<br>{tags}" if tags else ""),
         escape(title(slug)),
         "".join(f'<span class="chip">{escape(text)}</span>' for text in differing(slug, run)),
         figure(run.log.duration, "s") + ("" if run.state == "closed" else ", running"),

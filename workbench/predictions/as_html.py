@@ -12,6 +12,7 @@ th, td { padding: 6px 28px 6px 0; border-top: 1px solid var(--wb-line); white-sp
 thead th { border-top: 0; } thead th.num { text-align: right; }
 h2 { margin: 26px 0 8px; }
 .band { position: relative; display: block; width: 260px; height: 12px; }
+@media (max-width: 1100px) { .band { width: 110px; } th, td { padding-right: 14px; } }
 .band i { position: absolute; top: 4px; height: 4px; border-radius: 2px; left: var(--from);
   width: var(--wide); background: var(--wb-idle); }
 .band b { position: absolute; top: 0; height: 12px; width: 3px; left: var(--at);

@@ -54,6 +54,25 @@ def test_runs_are_renamed_and_dropped():
         shelf.drop("second")
 
 
+def test_runs_are_tagged_and_marked_to_be_compared():
+    shelf = Shelf()
+    for name in ("first", 'se"cond'):
+        shelf.keep(Run.execute(count, Counting(steps=1)), name)
+    shelf.tag("first", " a<b>,  thesis, thesis,")
+    assert shelf.tags["first"] == ("a<b>", "thesis")
+    for words, wrong in (("x" * 25, "24 characters"), (",".join("abcdefghi"), "8 at most")):
+        with pytest.raises(BadInput, match=wrong):
+            shelf.tag("first", words)
+    shelf.rename("first", "1st")
+    table = runs_table(shelf, "1st", TO, dark=True)
+    assert "#a&lt;b&gt;</a>" in table and "runs?tag=thesis" in table and 'value="dark"' in table
+    assert table.count('type="checkbox" name="runs"') == 2 and 'value="se&quot;cond"' in table
+    only = runs_table(shelf, "1st", TO, tag="thesis")
+    assert only.count("checkbox") == 1 and "Show all" in only
+    shelf.drop("1st")
+    assert shelf.tags == {} and 'type="submit"' not in runs_table(shelf, None, TO)
+
+
 def test_the_page_follows_what_it_renames_and_drops():
     shelf = Shelf()
     for name in ("first", "second"):

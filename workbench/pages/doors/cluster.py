@@ -13,6 +13,7 @@ from workbench.pages.doors.name_field import NameField
 from workbench.pages.frame.shell import address, html
 
 MOST_DEVICES = 1 << 17
+MOST_REPLICAS = 1024  # that serving is predicted for
 TOKENS = 8192  # of a sequence
 SEQUENCES = 2  # of a step, for each device: a million tokens of 64
 
@@ -87,5 +88,5 @@ def serving_address(model: str, device: str, count: int, dark: bool) -> str:
     tensor = max(size for size in (1, 2, 4, 8) if count % size == 0)
     return address("predict", dark, **{
         "kind": "serving", "model": model, "cluster.device": device, "split.tensor": tensor,
-        "split.data": count // tensor,
+        "split.data": min(count // tensor, MOST_REPLICAS),
     })  # fmt: skip

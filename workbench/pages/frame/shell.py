@@ -65,10 +65,13 @@ table.figures { border-collapse: collapse; font-size: 13px; }
 .figures thead th:first-child { text-align: left; }
 .nav { display: flex; gap: 4px; align-items: center; height: 100%; }
 .nav a { color: var(--wb-faint); padding: 6px 12px; border-radius: 8px; font-weight: 500; }
-@media (max-width: 1000px) { .nav { gap: 0; } .nav a { padding: 6px 7px; } }
+@media (max-width: 1000px) { .nav { gap: 0; } .nav a { padding: 6px 5px; font-size: 13px; } }
 .nav a:hover { color: var(--wb-ink); background: var(--wb-raised); text-decoration: none; }
 .nav a[aria-current] { color: var(--wb-ink); background: var(--wb-raised); }
 """
+
+# Where a window is narrow the places stand closer, so that the theme's button has room beside them.
+NAV = "@media (max-width: 1000px) { :host { width: 470px !important; } }"
 
 
 def colours(of: Scheme, name: str) -> dict[str, str]:
@@ -135,6 +138,12 @@ def asked(name: str, default: str = "") -> str:
     return values[0].decode("utf-8", "replace") if values else default
 
 
+def asked_all(name: str) -> list[str]:
+    """Every value of that name in the address's query."""
+    values = (pn.state.session_args or {}).get(name, [])
+    return [value.decode("utf-8", "replace") for value in values]
+
+
 def asked_knobs() -> dict[str, str]:
     """All of the address's query, the first value of each name."""
     query = (pn.state.session_args or {}).items()
@@ -163,7 +172,7 @@ class Shell:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
-        self._nav = html("", width=700, sizing_mode="fixed", height=36, align="center")
+        self._nav = html("", NAV, width=700, sizing_mode="fixed", height=36, align="center")
         self.narrow = asked("frame") in FRAMES[1:]
         in_tab = bool(framed()) and not bare
         self.page = pmui.Page(

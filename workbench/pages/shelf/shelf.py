@@ -19,6 +19,7 @@ from workbench.traces.read import open_log
 KEEP = 24  # runs; the oldest go first
 EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer
 NAME = 120  # characters of a name
+TAG, TAGS = 24, 8  # characters of a tag, tags of a run
 TRACES = 16  # files of requests kept; the oldest go first
 TRACE_BYTES = 256 << 20  # of one of them, at most
 PAGES = 32  # study pages open at once, each with runs of its own
@@ -34,6 +35,7 @@ class Shelf:
         self.root = root
         self.runs: dict[str, Run] = {}
         self.when: dict[str, float] = {}  # run -> seconds of the epoch at which it was kept
+        self.tags: dict[str, tuple[str, ...]] = {}  # run -> words a person gave it
         self.shown: dict[str, Session] = {}  # the sessions of open pages
         self.people: dict[str, Allowance] = {}  # of those who have pages open, by name
         self._read: dict[tuple[Path, int, int], str] = {}  # file, time of change, bytes -> name
@@ -54,7 +56,9 @@ class Shelf:
                 unique, number = f"{first} ({number})", number + 1
             self.runs[unique], self.when[unique] = run, time.time()
             while len(self.runs) > KEEP or (len(self.runs) > 1 and self._events() > EVENTS):
-                del self.runs[next(iter(self.runs))]
+                oldest = next(iter(self.runs))
+                del self.runs[oldest]
+                self.tags.pop(oldest, None)
             self.version += 1
             return unique
 
@@ -88,6 +92,21 @@ class Shelf:
             self.get(name)
             self.runs = {wanted if n == name else n: run for n, run in self.runs.items()}
             self.when[wanted] = self.when.pop(name, 0.0)
+            self.tags[wanted] = self.tags.pop(name, ())
+            self.version += 1
+
+    def tag(self, name: str, words: str) -> None:
+        """Give a run these tags, parted by commas, in place of those it had. Raises BadInput for
+        too many, and for one that is too long."""
+        said = tuple(dict.fromkeys(" ".join(w.split()) for w in words.split(",") if w.strip()))
+        long = next((word for word in said if len(word) > TAG), "")
+        if long:
+            raise BadInput(f"tag {long[:40]!r}: {TAG} characters at most")
+        if len(said) > TAGS:
+            raise BadInput(f"tags: {len(said)} of them; {TAGS} at most")
+        with self._lock:
+            self.get(name)
+            self.tags[name] = said
             self.version += 1
 
     def drop(self, name: str) -> None:
@@ -96,6 +115,7 @@ class Shelf:
             self.get(name)
             del self.runs[name]
             self.when.pop(name, None)
+            self.tags.pop(name, None)
             self.version += 1
 
     def open(self, path: str | Path) -> str:

@@ -198,7 +198,7 @@ class DesignPage:
         asked = self.config
         assert isinstance(asked, FleetSearch)
         head = html(
-            f"{tabs('fleet', asked.model, asked.device, self.shell.dark)}"
+            f"{tabs('fleet', asked.model, asked.device, asked.devices, self.shell.dark)}"
             "<h1 tabindex='0'>Which fleet keeps the objective?</h1>"
             "<p class='faint'>Replicas, tensor ranks, prefill and decode pools, routers and limits "
             "on a step's tokens, each played on the virtual clock by the engine's own scheduler "

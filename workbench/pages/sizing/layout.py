@@ -9,8 +9,10 @@ import panel as pn
 
 from engine.core.errors import BadInput
 from widgets.knobs.knobs import Knobs
+from workbench.pages.doors.cluster import serving_address
 from workbench.pages.frame.shell import Shell, address
 
+MOST = 4096  # devices of a fleet that is searched
 TABS = """
 .tabs { display: flex; gap: 4px; margin-bottom: 10px; }
 .tabs a { padding: 5px 14px; border: 1px solid var(--wb-line); border-radius: 8px; }
@@ -18,14 +20,14 @@ TABS = """
 """
 
 
-def tabs(now: str, model: str, device: str, dark: bool) -> str:
-    """Links to what else is predicted of the same model on the same device, as HTML. `now`: which
-    of them the page is."""
-    on = {"model": model, "cluster.device": device}
+def tabs(now: str, model: str, device: str, count: int, dark: bool) -> str:
+    """Links to what else is predicted of the same model on as many of the same device, as HTML.
+    `now`: which of them the page is."""
+    on = {"model": model, "cluster.device": device, "cluster.devices": count}
     places = {
         "training": address("predict", dark, kind="training", **on),
-        "serving": address("predict", dark, kind="serving", **on),
-        "fleet": address("design", dark, model=model, device=device),
+        "serving": serving_address(model, device, count, dark),
+        "fleet": address("design", dark, model=model, device=device, devices=min(count, MOST)),
     }
     links = (
         f'<a href="{escape(place)}"{" aria-current=page" if name == now else ""}>'

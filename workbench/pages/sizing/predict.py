@@ -108,8 +108,11 @@ class PredictPage:
 
     def page(self) -> Any:
         config = cast(Any, self.config)
+        split = config.split
+        served = split.tensor * split.pipeline * split.data
+        count = config.cluster.devices if self.name == "training" else served
         head = html(
-            f"{tabs(self.name, config.model, config.cluster.device, self.shell.dark)}"
+            f"{tabs(self.name, config.model, config.cluster.device, count, self.shell.dark)}"
             f"<h1 tabindex='0'>{self.kind.title}</h1>"  # the keyboard can scroll from it
             f"<p class='faint'>{escape(self.kind.about)} {MODELLED}</p>"
             "<details class='faint small'><summary>Models</summary>"

@@ -75,8 +75,13 @@ class RunsPage:
         self._change(lambda: self.shelf.rename(old, wanted), " ".join(wanted.split()))
 
     def _tagged(self, _: Any) -> None:
-        name, words = self.choice.value, self.tags.value_input or self.tags.value
-        self._change(lambda: self.shelf.tag(name, words), name)
+        try:
+            self.shelf.tag(self.choice.value, self.tags.value_input or self.tags.value)
+        except BadInput as wrong:
+            self._say(str(wrong))
+            return
+        self._say("")
+        self._list()
 
     def _dropped(self, _: Any) -> None:
         name = self.choice.value

@@ -65,8 +65,7 @@ class Staircase:
 
 @dataclass
 class Shown:
-    """What one frame took: its cells, its action, steps and frames computed, whether it had been
-    begun before its action was told, and the frames discarded at its action."""
+    """A frame: `passes` and frames (`rows`) computed until it was clean; `begun` before told."""
 
     frame: int
     action: int
@@ -132,11 +131,12 @@ class Film:
 
     def close(self) -> None:
         """Give back all pages."""
+        for own in self.making:
+            self._discard(own, "aborted", "no more frames are asked for")
         self._leave(list(self.pages))
 
     def plan(self, now: float) -> ViewBatch | None:
-        """The rows of the step that begins now: of the told frame, then of speculative ones as far
-        as pages and tokens of a step go that nobody else has."""
+        """The told frame's rows, and speculative ones as far as free pages and tokens go."""
         if self.told is None:
             return None
         self.began, self.going = now, [*self.clean, self.making[0]]

@@ -150,6 +150,9 @@ def test_passes_are_those_that_guesses_leave() -> None:
     assert gone == ["frame 6", "frame 7", "frame 8"]
     steps = [e for e in events if isinstance(e, Span) and e.name == "step"]
     assert len(steps) == sum(one.passes for one in shown), "every pass is a step of the engine"
+    own.close()
+    ends = {e.thread: e.state for e in events if isinstance(e, Branch)}
+    assert ends == {f"frame {i}": "finished" if i < 8 else "aborted" for i in range(11)}
 
 
 def schedule(seed: int) -> tuple[int, int]:

@@ -2,7 +2,11 @@
 
 import asyncio
 
+import pytest
+
+from engine.core.config import update
 from workbench.pages.sizing import plan, predict
+from workbench.pages.sizing.design import DesignPage
 from workbench.pages.sizing.plan import PlanPage
 from workbench.pages.sizing.predict import KINDS, Kind, PredictPage
 
@@ -30,6 +34,25 @@ def test_a_prediction_that_cannot_be_told_is_a_line(monkeypatch):
     monkeypatch.setattr(predict.as_html, "told", fails)
     asyncio.run(page._predict())
     assert SAID in page.shown.object
+
+
+@pytest.mark.parametrize(
+    ("page", "name"), [(PredictPage, "training"), (PredictPage, "serving"), (DesignPage, "")]
+)
+def test_what_is_predicted_beside_is_of_as_many_devices(page, name, monkeypatch):
+    if name:
+        monkeypatch.setattr(predict, "asked_knobs", lambda: {"kind": name})
+    made = page()
+    made.config = update(
+        made.config,
+        {"training": {"cluster.devices": 64}, "serving": {"split.tensor": 8, "split.data": 8}}.get(
+            name, {"devices": 64}
+        ),
+    )
+    made.page()
+    head = made.shell.page.main[0][0].object
+    assert "split.tensor=8&amp;split.data=8" in head and "cluster.devices=64" in head
+    assert "devices=64" in head.partition("design?")[2] and head.count("aria-current") == 1
 
 
 def test_a_search_that_ends_unexpectedly_is_a_line_and_the_next_is_shown(monkeypatch):

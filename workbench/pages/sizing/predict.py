@@ -106,11 +106,16 @@ class PredictPage:
         if self._found is not None:
             self.shown.object = self._told(self._found)
 
+    def _devices(self) -> int:
+        """How many of its device the run is on."""
+        if isinstance(self.config, TrainingRun):
+            return self.config.cluster.devices
+        split = cast(ServingRun, self.config).split
+        return split.tensor * split.pipeline * split.data
+
     def page(self) -> Any:
         config = cast(Any, self.config)
-        split = config.split
-        served = split.tensor * split.pipeline * split.data
-        count = config.cluster.devices if self.name == "training" else served
+        count = self._devices()
         head = html(
             f"{tabs(self.name, config.model, config.cluster.device, count, self.shell.dark)}"
             f"<h1 tabindex='0'>{self.kind.title}</h1>"  # the keyboard can scroll from it

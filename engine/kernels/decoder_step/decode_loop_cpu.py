@@ -12,7 +12,8 @@ import numpy as np
 
 from engine.kernels.compiled import entry, inner, serial
 from engine.kernels.decoder_step.arguments import Array, Buffers, Inputs, Shape, Weights
-from engine.kernels.decoder_step.phases_cpu import spread, whole_lanes
+from engine.kernels.decoder_step.phases_cpu import whole_lanes
+from engine.kernels.decoder_step.step_cpu import spread
 from engine.kernels.rows import part
 from engine.kernels.sample.rows_cpu import draw, likeliest
 from engine.kernels.stored import read

@@ -9,17 +9,20 @@ from typing import TypeAlias
 import numpy as np
 from numba import carray, types
 
+from engine.kernels import lanes
 from engine.kernels.compiled import address, body, call, emitted, inner, is_cached
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import Packed as Plain
-from engine.kernels.matmul.panels_cpu import add_product
+from engine.kernels.matmul.panels_cpu import TASK, add_product, task_panels
 from engine.kernels.quantised.pack import Packed as Codes
 from engine.kernels.quantised.panels_cpu import add_quantised
 
 # Numbers of a matrix: where its product, its data, its scales and zeros (0: none) begin; panels;
-# elements between panels; blocks of a group and inputs of a block (codes only).
-CALL, DATA, SCALES, ZEROS, PANELS, PANEL, GROUP, DEPTH = range(8)
-FIELDS = 8
+# elements between panels; blocks of a group and inputs of a block (codes only); bytes of a panel.
+CALL, DATA, SCALES, ZEROS, PANELS, PANEL, GROUP, DEPTH, BYTES = range(9)
+FIELDS = 9
+LINE = 64  # bytes of a cache line
+BEGINNING = 2048  # bytes of a panel that are asked for before its turn: more follow by themselves
 NOTHING = np.zeros(0, np.uint32)
 
 Matrix: TypeAlias = Plain | Codes
@@ -39,7 +42,7 @@ def pointer(context, address, like):
 
 @body
 def _plain(
-    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride
+    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead
 ):  # fmt: skip
     size = matrices[at + PANELS] * matrices[at + PANEL]
     data = carray(pointer(matrices[at + DATA], like), (size,))
@@ -51,7 +54,7 @@ def _plain(
 
 @body
 def _codes(
-    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride
+    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead
 ):  # fmt: skip
     in_panel, in_group = matrices[at + PANEL], matrices[at + GROUP]
     size = matrices[at + PANELS] * ((in_panel + in_group - 1) // in_group) * LANES
@@ -62,26 +65,64 @@ def _codes(
         zeros, step = carray(pointer(matrices[at + ZEROS], x), (size,)), 1
     add_quantised(
         x, x_at, x_stride, rows, blocks, in_panel, in_group, matrices[at + DEPTH], scales, zeros,
-        step, first, last, y, y_at, y_stride,
+        step, first, last, y, y_at, y_stride, ahead, matrices[at + PANELS],
     )  # fmt: skip
 
 
 @inner
-def add(weights, number, x, x_stride, rows, depth, first, last, y, y_at, y_stride):
-    """y[:, y_at + 16·first : y_at + 16·last] += x · W of matrix `number`."""
+def unit_of(matrices, number, rows, panels, threads):
+    """How many panels a task of matrix `number` takes; of codes few: their panels are short, and
+    what a task asks for ahead is its thread's next one."""
+    if matrices[number * FIELDS + DEPTH]:
+        return TASK
+    return task_panels(rows, panels, threads)
+
+
+@inner
+def add(weights, number, x, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead):
+    """y[:, y_at + 16·first : y_at + 16·last] += x · W of matrix `number`.
+
+    `ahead`: panels from each to the one that this thread is likely to come to next.
+    """
     at = number * FIELDS
     call(
         weights.matrices[at + CALL],
         (weights.matrices, at, weights.like, x, np.int64(0), x_stride, rows, depth, first, last, y,
-         y_at, y_stride),
+         y_at, y_stride, ahead),
     )  # fmt: skip
+
+
+@emitted
+def _fetch(context, address):
+    """Ask for the cache line at an address."""
+
+    def emit(target, builder, signature, args):
+        lanes.fetch(builder, builder.inttoptr(args[0], lanes.INT8.as_pointer()), 2)
+        return target.get_dummy_value()
+
+    return types.void(types.int64), emit
+
+
+@inner
+def ask(matrices, number, first, last):
+    """Ask for where panels `first` to `last` of matrix `number` begin, before their product can."""
+    at = number * FIELDS
+    size, scales = matrices[at + BYTES], np.int64(0)
+    if matrices[at + SCALES]:
+        in_group = matrices[at + GROUP]
+        scales = (matrices[at + PANEL] + in_group - 1) // in_group * LANES * 4
+    for panel in range(first, min(last, matrices[at + PANELS])):
+        for byte in range(0, min(size, BEGINNING), LINE):
+            _fetch(matrices[at + DATA] + panel * size + byte)
+        for byte in range(0, min(scales, BEGINNING), LINE):
+            _fetch(matrices[at + SCALES] + panel * scales + byte)
 
 
 def _typed(like: np.ndarray) -> tuple[object, ...]:
     """The product for data of that array's type, and arguments like its own."""
     floats, longs = np.zeros(1, np.float32), np.zeros(1, np.int64)
     function = _plain if like.dtype.names is None else _codes
-    return function, longs, 0, like[:0], floats, 0, 0, 0, 0, 0, 0, floats, 0, 0
+    return function, longs, 0, like[:0], floats, 0, 0, 0, 0, 0, 0, floats, 0, 0, 0
 
 
 def product_of(like: np.ndarray) -> int:
@@ -106,7 +147,10 @@ def row(matrix: Matrix) -> list[int]:
         return [
             product_of(blocks), blocks.ctypes.data, matrix.scales_PGL.ctypes.data,
             0 if zeros is None else zeros.ctypes.data, panels, in_panel,
-            matrix.group // matrix.depth, matrix.depth,
+            matrix.group // matrix.depth, matrix.depth, blocks.itemsize * in_panel,
         ]  # fmt: skip
     panel = matrix.data.size // max(matrix.panels, 1)
-    return [product_of(matrix.data), matrix.data.ctypes.data, 0, 0, matrix.panels, panel, 0, 0]
+    return [
+        product_of(matrix.data), matrix.data.ctypes.data, 0, 0, matrix.panels, panel, 0, 0,
+        panel * matrix.data.itemsize,
+    ]  # fmt: skip

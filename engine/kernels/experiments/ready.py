@@ -15,8 +15,8 @@ from engine.kernels import sample
 from engine.kernels.claims import STRIDE
 from engine.kernels.compiled import is_cached
 from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, Weights, phases
-from engine.kernels.decoder_step.phases_cpu import run
 from engine.kernels.decoder_step.products_cpu import FIELDS, NOTHING, product_of, product_ready
+from engine.kernels.decoder_step.step_cpu import run
 
 WEIGHTS = {"float32": np.float32, "bfloat16": np.uint32}
 CACHE = {"float32": np.float32, "bfloat16": np.uint16}

@@ -6,18 +6,18 @@ from numba import prange
 from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
-from engine.kernels.lanes import LANES, WIDE
+from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import task_panels
 from engine.kernels.operator import Variant
 from engine.kernels.quantised.pack import TOGETHER, Packed, pack
+from engine.kernels.quantised.row import row as row_tile
 from engine.kernels.quantised.tile import tile
 from engine.kernels.quantised.weight import Quantised
 from engine.kernels.rows import total
 
 ROWS = 4  # that share the unpacking of a code
-STREAMS = 8 if WIDE else TOGETHER  # panels read side by side for a single row
 
-_row, _one, _four, _panel = tile(1, STREAMS), tile(1, TOGETHER), tile(ROWS, TOGETHER), tile(1, 1)
+_row, _four, _panel = row_tile(TOGETHER), tile(ROWS, TOGETHER), tile(1, 1)
 
 
 @inner
@@ -33,20 +33,19 @@ def _group_sums(x, x_at, x_stride, rows, groups, inputs, width, sums):
 @inner
 def add_quantised(
     x, x_at, x_stride, rows, blocks, in_panel, in_group, depth, scales, zeros, zero_step, first,
-    last, y, y_at, y_stride,
+    last, y, y_at, y_stride, ahead, panels,
 ):  # fmt: skip
     """y[:, 16·first : 16·last] += x · W over `rows` rows of `in_panel · depth` numbers.
 
     `x`, `y` are flat arrays; `_at` where they start, `_stride` elements between rows. `in_panel`:
     blocks of a panel, `in_group`: of a group, `depth`: inputs of a block. `zero_step` 0: no zeros.
+    A row alone asks for what lies `ahead` panels on, of the weight's `panels`, while it multiplies.
     """
     groups = (in_panel + in_group - 1) // in_group
     by_panel, sums = groups * LANES, np.zeros(ROWS * groups, np.float32)
     panel = first
     while panel < last:
         wide = TOGETHER if last - panel >= TOGETHER else 1
-        if rows == 1 and last - panel >= STREAMS:
-            wide = STREAMS
         row, there = 0, y_at + panel * LANES
         while row < rows:
             left = rows - row if wide == TOGETHER else 1
@@ -54,6 +53,15 @@ def add_quantised(
             if zero_step:
                 inputs, width = in_group * depth, in_panel * depth
                 _group_sums(x, xs, x_stride, min(left, ROWS), groups, inputs, width, sums)
+            if left == 1 and wide == TOGETHER:
+                later = ahead if panel + ahead + TOGETHER <= panels else 0
+                _row(
+                    x, xs, blocks, panel * in_panel, in_panel, in_group, scales, panel * by_panel,
+                    by_panel, zeros, panel * by_panel * zero_step, LANES * zero_step,
+                    by_panel * zero_step, sums, y, ys, later,
+                )  # fmt: skip
+                row += 1
+                continue
             for group in range(groups):
                 skip = group * in_group
                 count, at = min(in_group, in_panel - skip), panel * in_panel + skip
@@ -61,16 +69,6 @@ def add_quantised(
                 zero_at, by_zero = scale_at * zero_step, by_panel * zero_step
                 if wide == 1:
                     _panel(
-                        x, x_here, x_stride, 1, blocks, at, in_panel, count, scales, scale_at,
-                        by_panel, zeros, zero_at, by_zero, sums, group, groups, y, ys, y_stride,
-                    )  # fmt: skip
-                elif wide == STREAMS and rows == 1:
-                    _row(
-                        x, x_here, x_stride, 1, blocks, at, in_panel, count, scales, scale_at,
-                        by_panel, zeros, zero_at, by_zero, sums, group, groups, y, ys, y_stride,
-                    )  # fmt: skip
-                elif left == 1:
-                    _one(
                         x, x_here, x_stride, 1, blocks, at, in_panel, count, scales, scale_at,
                         by_panel, zeros, zero_at, by_zero, sums, group, groups, y, ys, y_stride,
                     )  # fmt: skip
@@ -94,7 +92,7 @@ def _multiply(x, rows, blocks, in_panel, in_group, depth, scales, zeros, zero_st
                 y[i] = np.float32(0)
         add_quantised(
             x, start, in_panel * depth, rows, blocks, in_panel, in_group, depth, scales, zeros,
-            zero_step, first, first + unit, y, start, wide,
+            zero_step, first, first + unit, y, start, wide, TOGETHER + start, panels,
         )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class _Codes:
     builder: Any
     start: Any  # pointer to the block's first word
     of: Format
+    ahead: Any = None  # words from here to what is asked for meanwhile
 
     def __post_init__(self) -> None:
         self.words: dict[int, Any] = {}
@@ -54,6 +55,8 @@ class _Codes:
             place = lanes.at(self.builder, self.start, whole(number * LANES))
             vector = self.builder.bitcast(place, INTS.as_pointer())
             self.words[number] = lanes.load(self.builder, vector, 64)
+            if self.ahead is not None:
+                lanes.fetch(self.builder, lanes.at(self.builder, place, self.ahead))
         return self.words[number]
 
     def value(self, k: int, table: Any) -> Any:
@@ -150,13 +153,14 @@ def _period(of: Format, words: int) -> int:
 
 
 @dataclass
-class _Place:
+class Place:
     """Pointers of a tile: rows of x, panels of blocks and their strides."""
 
     rows: list[Any]
     panels: list[Any]
     words: int
     of: Format
+    ahead: Any = None  # words from a block to the one that is asked for while it is multiplied
 
     def sums(self, builder: Any, count: Any) -> list[Any]:
         """Σ x · value over `count` blocks, for each row and panel; rows vary slowest."""
@@ -173,7 +177,7 @@ class _Place:
         i.add_incoming(whole(0), before)
         running = [b.phi(lanes.VECTOR) for _ in range(len(self.rows) * len(self.panels))]
         block = b.mul(i, whole(words * LANES))
-        codes = [_Codes(b, lanes.at(b, panel, block), self.of) for panel in self.panels]
+        codes = [_Codes(b, lanes.at(b, panel, block), self.of, self.ahead) for panel in self.panels]
         first = b.mul(i, whole(depth))
         xs = [lanes.at(b, row, first) for row in self.rows]
         found: list[Any] = list(running)
@@ -196,7 +200,7 @@ class _Place:
         return found
 
 
-def _panel(builder: Any, start: Any, stride: Any, panel: int) -> Any:
+def panel_at(builder: Any, start: Any, stride: Any, panel: int) -> Any:
     """The 16 numbers of a panel."""
     place = lanes.at(builder, start, builder.mul(stride, whole(panel)))
     return lanes.load(builder, builder.bitcast(place, lanes.VECTOR.as_pointer()))
@@ -259,7 +263,7 @@ def tile(rows: int, panels: int) -> Any:
                 b.select(b.icmp_signed("<", whole(r), last), whole(r), last) for r in range(rows)
             ]
             step = b.mul(panel, whole(words * LANES))
-            place = _Place(
+            place = Place(
                 [lanes.at(b, x, b.mul(r, x_stride)) for r in row],
                 [lanes.at(b, packed, b.mul(step, whole(p))) for p in range(panels)],
                 words,
@@ -268,7 +272,7 @@ def tile(rows: int, panels: int) -> Any:
 
             _end_group(
                 b, place.sums(b, count), [lanes.at(b, sums, b.mul(r, sum_stride)) for r in row],
-                [(_panel(b, scales, by_panel, p), _panel(b, zeros, zero_by_panel, p))
+                [(panel_at(b, scales, by_panel, p), panel_at(b, zeros, zero_by_panel, p))
                  for p in range(panels)],
                 [lanes.at(b, y, b.mul(r, y_stride)) for r in row], last,
             )  # fmt: skip

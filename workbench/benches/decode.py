@@ -31,20 +31,25 @@ def run(full: bool, say: Callable[[str], None]) -> list[Row]:
     rows = []
     one, many = asks(1, (prompt, prompt), (tokens, tokens)), asks(16, (16, prompt), (8, tokens))
     wanted: dict[str, dict[str, list[Ask]]] = {}
+    said: dict[str, Answered] = {}
     for dtype, mark in MARKS.items():
         say(f"making 125 million {dtype} weights")
         ours, theirs = Ours(dtype), None if dtype in CODES else Theirs(dtype)
         wanted[dtype] = {f"batch-1{mark}": one, f"batch-16{mark}": many}
         for name, requests in wanted[dtype].items():
             say(name)
+            said[name] = ours.answer(requests)
             rows += _compare(name, dtype, ours, theirs, requests, rounds)
         if dtype == "float32":
             say("with and without recording")
             rows.append(_recording(ours, many, 2 * rounds + 1))
     bases = {r["name"]: r["tokens_per_second"] for r in rows if r["engine"] == "transformers"}
-    for name in _peers.names():
-        say(f"peer {name}")
-        rows += _peers.measure(name, wanted, bases, rounds)
+    for peer in _peers.names():
+        say(f"peer {peer}")
+        for row, answered in _peers.measure(peer, wanted, bases, rounds):
+            if answered is not None:
+                row["same_tokens"] = match(said[row["name"]], answered)
+            rows.append(row)
     _beside_the_best(rows)
     say(about_limit(rows))
     return rows
@@ -81,7 +86,7 @@ def _compare(
     limit = _limit(ours, wanted, found["workbench"][0], median(read), median(peak), alone)
     both: Row = {}
     if theirs is not None:
-        both["same_tokens"] = _match(found["workbench"][0], found["transformers"][0])
+        both["same_tokens"] = match(found["workbench"][0], found["transformers"][0])
     rows = []
     for engine, rate in rates.items():
         row = {
@@ -119,8 +124,9 @@ def _limit(
     return tokens / max((steps * weights + cache) / read, flops / peak)
 
 
-def _match(ours: Answered, theirs: Answered) -> float:
-    """The share of equal tokens: near-ties of random weights may part, in half precision often."""
+def match(ours: Answered, theirs: Answered) -> float:
+    """The share of equal tokens: near-ties of random weights may part, in half precision often,
+    and codes of few bits are rounded by each engine in its own way."""
     pairs = [
         x == y
         for a, b in zip(ours.tokens, theirs.tokens, strict=True)

@@ -12,7 +12,7 @@ from engine.core.errors import BadInput
 from engine.models.rotary import rotate
 from workbench.benches import decode
 from workbench.benches._decode_work import Answered, Ask
-from workbench.benches._peers import _vllm_child, llama_cpp, measure, names, vllm
+from workbench.benches._peers import _vllm_child, llama_cpp, measure, names, openvino_genai, vllm
 
 REQUESTS = {"batch-1": [Ask([5, 6], 3)], "batch-16": [Ask([5, 6], 3), Ask([7], 2)]}
 WANTED = {"float32": REQUESTS, "int3": {"batch-1-int3": REQUESTS["batch-1"]}}
@@ -26,11 +26,27 @@ def test_every_peer_is_found_by_its_file():
 @pytest.mark.parametrize("name", ["llama_cpp", "onnxruntime_genai", "openvino_genai", "vllm"])
 def test_an_absent_peer_is_one_line_with_what_to_install(name, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    [row] = measure(name, WANTED, RATES, 1)
+    [(row, answered)] = measure(name, WANTED, RATES, 1)
+    assert answered is None
     assert row["missing"].startswith("not installed (pip install ")
     assert row["name"] == "batch-1, batch-16, batch-1-int3"
     _, cells = decode.table([row])
     assert cells[1] == name.replace("_", "-") and cells[2] == row["missing"]
+
+
+def test_openvino_s_exporter_is_the_one_on_the_path(tmp_path, monkeypatch):
+    cli = tmp_path / "optimum-cli"
+    cli.write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/asked"\necho no model >&2; exit 3\n')
+    cli.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with (
+        pytest.raises(BadInput, match="optimum's exporter failed: no model"),
+        openvino_genai.open(tmp_path, tmp_path, "int4"),
+    ):
+        pass
+    asked = (tmp_path / "asked").read_text()
+    assert asked.startswith(f"export openvino -m {tmp_path}")
+    assert "--all-layers" in asked, "the output head in 4 bits too, as ours"
 
 
 @pytest.fixture
@@ -57,7 +73,8 @@ def peer(monkeypatch):
 
 def test_a_peer_s_rates_stand_beside_those_of_transformers(peer):
     closed = peer(lambda asks: Answered([[1] * ask.tokens for ask in asks], 0.5, 0.25))
-    one, many = measure("llama_cpp", WANTED, RATES, 3)
+    (one, said), (many, _) = measure("llama_cpp", WANTED, RATES, 3)
+    assert said.tokens == [[1, 1, 1]], "what it answered, to lay beside ours"
     assert one["tokens_per_second"] == 2 / 0.25 and one["ratio_to_transformers"] == 4.0
     assert many["tokens_per_second"] == 5 / 0.5 and many["ratio_to_transformers"] == 2.5
     [folder] = closed
@@ -69,7 +86,7 @@ def test_a_peer_that_fails_is_one_line_and_the_table_goes_on(peer):
         raise BadInput("it does not start")
 
     peer(fail)
-    [row] = measure("llama_cpp", WANTED, RATES, 1)
+    [(row, _)] = measure("llama_cpp", WANTED, RATES, 1)
     assert row["missing"] == "it does not start"
 
 

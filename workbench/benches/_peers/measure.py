@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from engine.core.errors import BadInput
 from engine.models.loading.load import random_weights, save
-from workbench.benches._decode_work import SEED, SHAPE, Ask, model_config
+from workbench.benches._decode_work import SEED, SHAPE, Answered, Ask, model_config
 
 Row = dict[str, Any]
 
@@ -28,9 +28,9 @@ def names() -> list[str]:
 
 def measure(
     name: str, wanted: dict[str, dict[str, list[Ask]]], theirs: dict[str, float], rounds: int
-) -> list[Row]:
+) -> list[tuple[Row, Answered | None]]:
     """A row for each set of requests of each number format (`wanted`: by format, by row name) that
-    the peer has; `theirs` are transformers' tokens a second by row name.
+    the peer has, and what it answered; `theirs` are transformers' tokens a second by row name.
 
     An adapter has PACKAGE, INSTALL (what to give pip), FORMATS and `open(folder, work, format)`, in
     whose context there is a call from requests to `Answered`. A peer that is absent gives one row
@@ -42,15 +42,16 @@ def measure(
     if importlib.util.find_spec(adapter.PACKAGE) is None:
         every = ", ".join(each for named in wanted.values() for each in named)
         why = f"not installed (pip install {adapter.INSTALL})"
-        return [{"name": every, "engine": engine, "missing": why}]
-    rows = []
+        return [({"name": every, "engine": engine, "missing": why}, None)]
+    rows: list[tuple[Row, Answered | None]] = []
     for dtype in (each for each in wanted if each in adapter.FORMATS):
         start: Row = {"engine": engine, "dtype": dtype}
         try:
             with tempfile.TemporaryDirectory() as folder:
                 rows += _rows(adapter, Path(folder), start, wanted[dtype], theirs, rounds)
         except BadInput as fault:
-            rows.append({"name": ", ".join(wanted[dtype]), **start, "missing": str(fault)})
+            missing = {"name": ", ".join(wanted[dtype]), **start, "missing": str(fault)}
+            rows.append((missing, None))
     return rows
 
 
@@ -61,19 +62,20 @@ def _rows(
     wanted: dict[str, list[Ask]],
     theirs: dict[str, float],
     rounds: int,
-) -> list[Row]:
+) -> list[tuple[Row, Answered | None]]:
     checkpoint, work = folder / "checkpoint", folder / "work"
     work.mkdir()
     _write(checkpoint)
-    rows = []
+    rows: list[tuple[Row, Answered | None]] = []
     with adapter.open(checkpoint, work, start["dtype"]) as answer:
         for name, asks in wanted.items():
             answer([Ask(ask.prompt, 4) for ask in asks])
-            rate = median(answer(asks).rate(len(asks) == 1) for _ in range(rounds))
+            answered = [answer(asks) for _ in range(rounds)]
+            rate = median(each.rate(len(asks) == 1) for each in answered)
             row = {"name": name, **start, "tokens_per_second": rate}
             if name in theirs:
                 row["ratio_to_transformers"] = rate / theirs[name]
-            rows.append(row)
+            rows.append((row, answered[0]))
     return rows
 
 

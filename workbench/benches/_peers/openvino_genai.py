@@ -1,6 +1,11 @@
-"""OpenVINO GenAI: the checkpoint through optimum's exporter, then continuous batching."""
+"""OpenVINO GenAI: the checkpoint through optimum's exporter, then continuous batching.
+
+The exporter pins a transformers of its own, so it may live in an environment of its own: the
+`optimum-cli` that is found first on PATH is taken, this environment's package without one.
+"""
 
 import importlib
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,13 +21,13 @@ from engine.hardware.probes import threads
 from workbench.benches._decode_work import PAGES, Answered, Ask
 
 PACKAGE = "openvino_genai"
-INSTALL = "openvino-genai optimum-intel[openvino]"
+INSTALL = "openvino-genai, and optimum-intel nncf here or where optimum-cli is on PATH"
 EXPORT = "from optimum.commands.optimum_cli import main; main()"
 FORMATS = {  # the exporter's weights, and the precision of the products
     "float32": (["fp32"], "f32"),
     "bfloat16": (["fp32"], "bf16"),
     "int8": (["int8"], "f32"),
-    "int4": (["int4", "--group-size", "32", "--ratio", "1.0", "--sym"], "f32"),
+    "int4": (["int4", "--group-size", "32", "--ratio", "1.0", "--sym", "--all-layers"], "f32"),
 }
 PAGE = 32  # tokens of a page of its cache on the processor
 
@@ -32,7 +37,9 @@ def open(checkpoint: Path, work: Path, form: str) -> Iterator[Callable[[list[Ask
     """Convert the checkpoint and load it. Raises BadInput where the exporter fails."""
     out = work / "openvino"
     weights, precision = FORMATS[form]
-    export = [sys.executable, "-c", EXPORT, "export", "openvino", "-m", str(checkpoint)]
+    found = shutil.which("optimum-cli")
+    export = [found] if found else [sys.executable, "-c", EXPORT]
+    export += ["export", "openvino", "-m", str(checkpoint)]
     export += ["--task", "text-generation-with-past", "--weight-format", *weights, str(out)]
     done = subprocess.run(export, capture_output=True, text=True, check=False)
     if done.returncode:

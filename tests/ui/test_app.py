@@ -115,6 +115,8 @@ def test_an_address_carries_its_knobs(visit):
     page.set_viewport_size({"width": 900, "height": 800})
     page.get_by_text("Does it hold?").wait_for(state="hidden")  # no room beside the picture
     assert page.locator(".pw-body canvas").first.bounding_box()["width"] >= 380
+    for name in ("Toggle theme", "Open contextbar"):  # what is folded can be opened
+        assert page.get_by_label(name).bounding_box()["x"] <= 870
 
 
 @pytest.mark.parametrize(

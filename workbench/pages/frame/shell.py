@@ -35,6 +35,7 @@ PLACES = (
 LOW = {  # the bar of a page in a tab, whose host has its own places to go
     "& .header .title": {"fontSize": "14px", "fontWeight": 600, "color": "var(--wb-faint)"},
 }
+CLOSE = {"maxWidth": "470px"}
 FOCUSED = {"outline": "2px solid var(--wb-accent)", "outlineOffset": "1px"}  # by keys
 LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiInputLabel": {
@@ -69,9 +70,6 @@ table.figures { border-collapse: collapse; font-size: 13px; }
 .nav a:hover { color: var(--wb-ink); background: var(--wb-raised); text-decoration: none; }
 .nav a[aria-current] { color: var(--wb-ink); background: var(--wb-raised); }
 """
-
-# Where a window is narrow the places stand closer, so that the theme's button has room beside them.
-NAV = "@media (max-width: 1000px) { :host { width: 470px !important; } }"
 
 
 def colours(of: Scheme, name: str) -> dict[str, str]:
@@ -172,7 +170,7 @@ class Shell:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
-        self._nav = html("", NAV, width=700, sizing_mode="fixed", height=36, align="center")
+        self._nav = html("", width=700, sizing_mode="fixed", height=36, align="center")
         self.narrow = asked("frame") in FRAMES[1:]
         in_tab = bool(framed()) and not bare
         self.page = pmui.Page(
@@ -256,6 +254,8 @@ def _sx() -> dict[str, Any]:
             "color": "var(--wb-ink) !important",
             "borderBottom": "1px solid var(--wb-line)",
         },
+        # The places stand closer there, so that the buttons beside them have room.
+        "@media (max-width: 1000px)": {"& .header .bk-panel-models-markup-HTML": CLOSE},
         "& .header .title": {
             "color": "var(--wb-ink) !important",
             "fontSize": "16px",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.fleet.config import FleetConfig
@@ -93,10 +94,11 @@ def fleet_of(asked: FleetSearch, design: Design) -> FleetConfig:
             dtype=asked.dtype,
             seed=asked.seed,
             workload=asked.workload,
-            executor=Modelled(
-                device=asked.device, constants=asked.constants, tensor_parallel=design.tensor,
-                per_step=host.per_step, per_sequence=host.per_sequence,
-            ),
+            executor=update(
+                Modelled(tensor_parallel=design.tensor, per_step=host.per_step,
+                         per_sequence=host.per_sequence),
+                {"device": asked.device, "constants": asked.constants},
+            ),  # fmt: skip
             page_size=limits.page,
             pages=blocks(asked, design),
             max_running=limits.running,

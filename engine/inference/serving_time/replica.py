@@ -59,14 +59,14 @@ class Replicas:
         self.run, self.config, self.ranks = run, run.config(), run.split.ranks
         self.ranks.check(self.config)
         self.engine = run.engine.constants()
-        split = run.split
+        split, sheet = run.split, run.cluster.sheet()
         self.choice = Modelled(
             device=run.cluster.device, constants=run.cluster.constants,
             profile=run.cluster.profile, tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline, data_parallel=split.data,
             expert_parallel=split.expert,
         )  # fmt: skip
-        self.cost: Cost = cost_of(self.config, run.cluster.sheet(), run.dtype, self.choice)
+        self.cost: Cost = cost_of(self.config, sheet, run.dtype, self.choice)
         self._inner = self.cost.inner if isinstance(self.cost, RankedCost) else self.cost
         own = self._inner
         self._plain = own.plain if isinstance(own, MeasuredCost) else own

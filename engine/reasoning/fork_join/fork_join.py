@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.core.config import knob
+from engine.core.config import knob, update
 from engine.core.events import Level, Mark
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
@@ -74,10 +74,10 @@ class ForkJoinConfig(RequestConfig):
     device: str = knob("h100-sxm", "… on this device of datasets/hardware", group="modelled")
 
     def described(self) -> InferenceConfig:
-        """The engine whose seconds are modelled."""
+        """The engine whose seconds are modelled. Raises BadInput where the device is not known."""
         return InferenceConfig(
             model=self.timed_as, dtype="bfloat16", pages=512, prefix_sharing=self.prefix_sharing,
-            executor=Modelled(device=self.device, constants="operators"),  # as findings' were
+            executor=update(Modelled(constants="operators"), {"device": self.device}),
         )  # fmt: skip
 
     def limits(self) -> Limits:

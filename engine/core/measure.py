@@ -155,6 +155,60 @@ def _of_table(told: dict[str, np.ndarray], log: Log) -> Serving:
     )
 
 
+LATENCIES = ("time_to_first_token", "time_per_output_token", "end_to_end")
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Each request's own figures, a place for each: seconds, NaN where it never got there.
+
+    `arrivals` from the first on. `tokens` and `ended`: when each token came and each request was
+    finished, in order; no tokens of a run that left them out.
+    """
+
+    names: tuple[str, ...]
+    arrivals: np.ndarray
+    latencies: dict[str, np.ndarray]
+    begun: float
+    tokens: np.ndarray
+    ended: np.ndarray
+
+
+def by_request(log: Log) -> Requests:
+    """What `serving` sums up, request by request."""
+    told = _table(log)
+    if told is not None:
+        done, answer = told["state"] == 1, told["answer"]
+        with np.errstate(all="ignore"):
+            found = (
+                np.where(done, told["first"] - told["arrival"], np.nan),
+                np.where(
+                    done & (answer > 1), (told["ended"] - told["first"]) / (answer - 1), np.nan
+                ),
+                np.where(done, told["ended"] - told["arrival"], np.nan),
+            )
+        begun, ended = float(told["arrival"].min(initial=np.inf)), np.sort(told["ended"][done])
+        return Requests(
+            tuple(f"r{place}" for place in range(len(done))),
+            told["arrival"] - begun,
+            dict(zip(LATENCIES, found, strict=True)),
+            begun,
+            np.array([]),
+            ended,
+        )
+    each = served(log).values()
+    queued = np.array([r.queued for r in each], np.float64)
+    begun = float(np.nanmin(queued, initial=np.inf)) if np.isfinite(queued).any() else 0.0
+    return Requests(
+        tuple(r.thread for r in each),
+        queued - begun,
+        {name: np.array([getattr(r, name) for r in each], np.float64) for name in LATENCIES},
+        begun,
+        np.sort([time for r in each for time in r.tokens]),
+        np.sort([r.ended or 0.0 for r in each if r.outcome == "finished"]),
+    )
+
+
 def serving(log: Log) -> Serving:
     """The measures of a serving run, from its log alone: from its table of requests where tokens
     were not recorded."""

@@ -9,8 +9,10 @@ import panel as pn
 from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets import theme
-from widgets.stage.figures import NONE, compared, differing
+from widgets.stage.figures import NONE, Row, compared, differing
+from widgets.stage.noise import Noise, noises
 from widgets.stage.stage import Stage
+from widgets.stage.strip import STRIP, interval, strip
 
 LETTERS = "ABCDEFGH"
 
@@ -64,41 +66,61 @@ class Compare:
 
 
 def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:
-    """What differs and the figures, as escaped HTML."""
+    """The strip of differences, every figure and what differs in the settings, as escaped HTML."""
     paint = theme.scheme(dark)
     style = f"--ink:{paint.ink};--faint:{paint.faint};--line:{paint.line};--font:{theme.FONT}"
-    heads = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
-    ratios = "".join(f"<th>{title[0]} / {titles[0][0]}</th>" for title in titles[1:])
+    chance = [noises(logs[0], log) for log in logs[1:]]
+    measured = compared(logs)
+    letters = [title[0] for title in titles]
+    parts = strip(letters, logs, measured, chance)
+    parts += f"<div class='both'>{_figures(letters, measured, chance)}{_what(letters, logs)}</div>"
+    names = " · ".join(f"<b>{t[0]}</b>{html.escape(t[1:])}" for t in titles)
+    return f'<div class="compared" style="{html.escape(style)}"><p>{names}</p>{parts}</div>'
+
+
+def _figures(
+    letters: Sequence[str], measured: Sequence[Row], chance: Sequence[dict[str, Noise]]
+) -> str:
+    """A table of every figure, with each ratio's interval; those alike in all are folded away."""
+    heads = "".join(f"<th>{letter}</th>" for letter in letters)
+    for letter in letters[1:]:
+        heads += f"<th>{letter} / {letters[0]}</th><th>95% of it</th>"
+    apart = [row for row in measured if len(set(row[1])) > 1]
+    body = "".join(_measured(row, chance) for row in apart)
+    text = f"<table><tr><th>measure</th>{heads}</tr>{body}</table>"
+    if len(apart) < len(measured):
+        alike = "".join(_row(row[0], row[1]) for row in measured if row not in apart)
+        text += f"<details><summary>The same in all</summary><table>{alike}</table></details>"
+    return f"<div>{text}</div>"
+
+
+def _measured(row: Row, chance: Sequence[dict[str, Noise]]) -> str:
+    name, values, ratios = row
+    cells = list(values)
+    for ratio, found in zip(ratios, chance, strict=True):
+        cells += [ratio, interval(found.get(name))]
+    return _row(name, cells)
+
+
+def _what(letters: Sequence[str], logs: Sequence[Any]) -> str:
+    """A table of the settings that differ; those of parts that not all have are folded away."""
     knobs = differing(logs)
+    if not knobs:
+        return "<div><p>Nothing differs between their settings.</p></div>"
+    heads = "".join(f"<th>{letter}</th>" for letter in letters)
     own = [knob for knob in knobs if NONE in knob[1]]  # of a part that the others have not
     first = [knob for knob in knobs if knob not in own] or own
-    what = (
-        f"<table><tr><th>what differs</th>{heads}</tr>{_settings(first)}</table>"
-        if knobs
-        else "<p>Nothing differs between their settings.</p>"
-    )
+    text = f"<table><tr><th>what differs</th>{heads}</tr>{_settings(first)}</table>"
     if own and first is not own:
-        what += (
+        text += (
             f"<details><summary>{len(own)} more, of parts that not all have</summary>"
             f"<table>{_settings(own)}</table></details>"
         )
-    top = f"<tr><th>measure</th>{heads}{ratios}</tr>"
-    measured = compared(logs)
-    apart = [row for row in measured if len(set(row[1])) > 1]
-    figures = f"<table>{top}{_measured(apart)}</table>"
-    if len(apart) < len(measured):
-        alike = _measured([row for row in measured if row not in apart])
-        figures += f"<details><summary>The same in all</summary><table>{alike}</table></details>"
-    both = f"<div>{figures}</div><div>{what}</div>"
-    return f'<div class="compared" style="{html.escape(style)}">{both}</div>'
+    return f"<div>{text}</div>"
 
 
 def _settings(knobs: Sequence[tuple[str, tuple[str, ...]]]) -> str:
     return "".join(_row(name, values) for name, values in knobs)
-
-
-def _measured(rows: Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> str:
-    return "".join(_row(name, (*values, *ratios)) for name, values, ratios in rows)
 
 
 def _row(name: str, values: Sequence[str]) -> str:
@@ -106,9 +128,12 @@ def _row(name: str, values: Sequence[str]) -> str:
     return f"<tr><th>{html.escape(name)}</th>{cells}</tr>"
 
 
-TABLE = """
-.compared { display: flex; flex-wrap: wrap; gap: 12px 40px; align-items: flex-start;
-  font: 13px var(--font); color: var(--ink); padding: 12px 0; }
+TABLE = (
+    STRIP
+    + """
+.compared { font: 13px var(--font); color: var(--ink); padding: 12px 0; }
+.compared p { margin: 0 0 8px; overflow-wrap: anywhere; }
+.both { display: flex; flex-wrap: wrap; gap: 12px 40px; align-items: flex-start; }
 table { border-collapse: collapse; }
 summary { cursor: pointer; color: var(--faint); padding-top: 6px; }
 th { font-weight: 400; text-align: left; color: var(--faint); }
@@ -116,3 +141,4 @@ tr:first-child th { font-weight: 600; color: var(--ink); }
 tr:first-child th:not(:first-child), td { text-align: right; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); }
 """
+)

@@ -9,6 +9,7 @@ from engine.core.measure import Serving, peak, serving
 from widgets.theme import figure
 
 TABLES = ("roofs", "curves", "lanes", "plan")  # facts of a header that are no settings
+Row = tuple[str, tuple[str, ...], tuple[str, ...]]  # measure, in each log, ratios to the first
 NONE = "–"  # in the place of a setting that a run has not
 
 
@@ -45,7 +46,7 @@ def _serving(came: Serving) -> dict[str, tuple[float, str]]:
     return found
 
 
-def compared(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+def compared(logs: Sequence[Log]) -> list[Row]:
     """(measure, its figure in each log, its ratio to the first in each further one)."""
     each = [measures(log) for log in logs]
     names = list(dict.fromkeys(name for found in each for name in found))

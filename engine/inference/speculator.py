@@ -7,6 +7,9 @@ Drafts may branch: a tree lies behind the known tokens of its row, each draft on
 drafted at. The path that held is put in front, in tokens and results at once and in the caches
 before the next step, and what follows sees a chain.
 
+A recurrent state stays behind the drafts of a pass: those that held count as not computed, and are
+computed again with the row's next ones. A step may exceed its budget by them.
+
 Shape letters: D sequences that decode, S samples, K drafts of one request, N drafts of all.
 """
 
@@ -61,6 +64,8 @@ class Speculator:
         self.lag = 1 if policy.draft_model else 0
         self._behind, self._planned = settled(chains.behind), settled(chains.plan)
         self._samples, self._accepted = settled(chains.samples), settled(chains.accept)
+        # A state is kept from before the drafts, so none of them counts as computed.
+        self.recurs = running.cache.states is not None
         self.chain_K = np.arange(-1, policy.drafts - 1, dtype=np.int32)
         # A modelled run's tokens mean nothing: as many are found as may be.
         self.looks_up = config.executor.real and not policy.draft_model
@@ -81,6 +86,8 @@ class Speculator:
         given = rows_X, step.sample_from_S, drafts_B, count, queries_B
         self._samples(*given, rows_S, sample_from_S, ahead_S)
         step.queries_B, step.drafts_B, step.ahead_S = queries_B, drafts_B, ahead_S
+        if step.states is not None and total:
+            step.states = self.allocator.states.before_drafts(step.states, queries_B, drafts_B)
         step.sample_rows_S, step.sample_from_S, step.whole = rows_S, sample_from_S, False
         starts_D = step.starts_B[:count]
         step.realigned = self.policy.pads and count > 1 and bool((starts_D != starts_D[0]).any())
@@ -193,7 +200,8 @@ class Speculator:
             hold_D, cache_D = self.hold_D, self.cache_D
             lag = 0  # it is in them
         else:
-            hold_D, cache_D, lag = drafts_D, drafts_D, self.lag
+            hold_D, lag = drafts_D, self.lag
+            cache_D = np.zeros_like(drafts_D) if self.recurs else drafts_D
         over = self._accepted(
             rows.tokens, decode, rows.known, rows.cached, rows.pages, drafts_D, hold_D, cache_D,
             tokens_S, rows.due, rows.ends, ends_V, lag, self.policy.broken == "one_length",

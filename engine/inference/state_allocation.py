@@ -3,6 +3,10 @@ prefix's state is kept, and the moves to and from the host.
 
 A state can be joined only where one was kept: at the last whole page of a prompt, and where a
 prompt leaves a prefix that the tree knows (Marconi, arXiv 2411.19379, section 4.1).
+
+A state cannot forget, so what a row keeps of a pass that verifies drafts is the state before the
+first of them. Rolling back then takes no state more and no copy; its price is that the drafts that
+held are fed again, without logits, at the head of the row's next pass.
 """
 
 from collections.abc import Callable
@@ -87,6 +91,16 @@ class StateAllocator:
         keep_N3 = np.array(kept, np.int32) if kept else NOTHING_KEPT
         return States(read_B, rows.state[rows_B], keep_N3)
 
+    @staticmethod
+    def before_drafts(states: States, queries_B: np.ndarray, drafts_B: np.ndarray) -> States:
+        """The same where the last `drafts_B` of each sequence's new tokens may be refused: what is
+        written is the state before them."""
+        some_N = np.flatnonzero(drafts_B)
+        known_N = (queries_B - drafts_B)[some_N]
+        held_N3 = np.stack([some_N, known_N, states.write_B[some_N]], axis=1).astype(np.int32)
+        write_B = np.where(drafts_B > 0, NONE, states.write_B).astype(np.int32)
+        return States(states.read_B, write_B, np.concatenate([states.keep_N3, held_N3]))
+
     def movements(self) -> tuple[np.ndarray, np.ndarray]:
         """(state page, host page) and (host page, state page) pairs since the last call."""
         out, back = (np.array(p, np.int32) if p else NO_PAIRS for p in (self.out, self.back))
@@ -118,10 +132,10 @@ def states_for(
     """State pages for a model that needs them. Raises BadInput for what cannot go with them."""
     if not facts.bytes_per_state:
         return None
-    if config.speculation.drafts:
+    if config.speculation.width > 1:
         raise BadInput(
-            f"speculation: {facts.model} keeps a recurrent state, which drafts that are refused "
-            "would have changed; choose none"
+            f"speculation.branches: {facts.model} keeps a recurrent state, which follows one chain "
+            "of drafts; set it to 1"
         )
     if config.attention_every:
         raise BadInput(

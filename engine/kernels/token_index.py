@@ -12,20 +12,33 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.kernels.recurrent.state import float32_at_least
+
 
 def scores(q_BTHD: Tensor, k_BSD: Tensor, weight_BTH: Tensor) -> Tensor:
-    """score_BTS in float32, of tokens that are seen or not."""
+    """score_BTS in float32 at least, of tokens that are seen or not."""
     heads, size = q_BTHD.shape[-2:]
-    each_BTHS = torch.einsum("bthd,bsd->bths", q_BTHD.float(), k_BSD.float()) * size**-0.5
-    weight_BTH = weight_BTH.float() * heads**-0.5
+    q_BTHD, k_BSD = float32_at_least(q_BTHD), float32_at_least(k_BSD)
+    each_BTHS = torch.einsum("bthd,bsd->bths", q_BTHD, k_BSD) * size**-0.5
+    weight_BTH = float32_at_least(weight_BTH) * heads**-0.5
     return torch.einsum("bth,bths->bts", weight_BTH, each_BTHS.relu())
 
 
 def best(score_BTS: Tensor, hidden_BTS: Tensor, kept: int) -> tuple[Tensor, Tensor]:
-    """(index_BTK, seen_BTK): the `kept` best of the tokens that are not hidden, or all of them."""
-    score_BTS = score_BTS.masked_fill(hidden_BTS, float("-inf"))
-    found = score_BTS.topk(min(kept, score_BTS.shape[-1]), dim=-1)
-    return found.indices, found.values > float("-inf")
+    """(index_BTK, seen_BTK): the `kept` best of the tokens that are not hidden, or all of them, in
+    the order they stand in.
+
+    Many score nothing at all; of equals the first are kept, so that a choice hangs on what is seen
+    alone, not on how many tokens are hidden beside it.
+    """
+    score_BTS = score_BTS.masked_fill(hidden_BTS | score_BTS.isnan(), float("-inf"))
+    kept = min(kept, score_BTS.shape[-1])
+    least_BT1 = score_BTS.topk(kept, dim=-1).values[..., -1:]
+    above_BTS, equal_BTS = score_BTS > least_BT1, score_BTS == least_BT1
+    room_BT1 = kept - above_BTS.sum(-1, keepdim=True)
+    kept_BTS = above_BTS | equal_BTS & (equal_BTS.cumsum(-1) <= room_BT1)
+    index_BTK = kept_BTS.nonzero()[:, -1].view(*score_BTS.shape[:-1], kept)
+    return index_BTK, score_BTS.gather(-1, index_BTK) > float("-inf")
 
 
 def sequences(
@@ -69,6 +82,6 @@ def attend_to_best(
         held_TKX = held_SX[index_1TK[0]]
         each_THK = torch.einsum("thx,tkx->thk", q_THX[new], held_TKX) * scale
         each_THK = each_THK.masked_fill(~seen_1TK[0][:, None], float("-inf"))
-        share_THK = each_THK.softmax(-1, dtype=torch.float32).to(held_TKX.dtype)
+        share_THK = float32_at_least(each_THK).softmax(-1).to(held_TKX.dtype)
         o_THX[new] = torch.einsum("thk,tkx->thx", share_THK, held_TKX)
     return o_THX

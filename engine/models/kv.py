@@ -31,7 +31,8 @@ class CacheSpec:
     one ("latent", 1, rank + rope): the normalised compressed latent, then the rotated shared key;
     and ("index", 1, size), the key of an index of tokens, where there is one.
     Parallel streams cache the heads of every stream, a stream's of a page side by side.
-    Per sequence and layer: `states`, named arrays in float32, where a layer keeps a recurrent one.
+    Per sequence and layer: `states`, named arrays where a layer keeps a recurrent one, in float32
+    or, beside entries in float64, in that.
     """
 
     entries: tuple[tuple[Entry, ...], ...]  # by layer
@@ -47,7 +48,12 @@ class CacheSpec:
     def bytes_per_state(self) -> int:
         """Bytes of one sequence's recurrent state over all layers, however long it is."""
         numbers = sum(math.prod(shape) for layer in self.states for _, shape in layer)
-        return numbers * BYTES["float32"]
+        return numbers * BYTES[self.state_dtype]
+
+    @property
+    def state_dtype(self) -> str:
+        """Numbers of recurrent states: they add up over a whole sequence."""
+        return "float64" if self.dtype == "float64" else "float32"
 
 
 def cache_spec(config: ModelConfig, dtype: str = "float32") -> CacheSpec:
@@ -102,7 +108,7 @@ class PagedKV:
         self.pages = pages
         self.page_size = page_size
         self.filled = not spec.prefix
-        dtype = getattr(torch, spec.dtype)
+        dtype, sums = getattr(torch, spec.dtype), getattr(torch, spec.state_dtype)
         if spec.prefix % page_size:
             raise BadInput(
                 f"page_size {page_size}: the model's prefixes have {spec.prefix} tokens, which it "
@@ -117,7 +123,7 @@ class PagedKV:
             for layer in spec.entries
         ]
         self.states: list[dict[str, Tensor]] = [
-            {name: zeros((states, *shape), torch.float32, device) for name, shape in layer}
+            {name: zeros((states, *shape), sums, device) for name, shape in layer}
             for layer in spec.states
         ]
 

@@ -36,7 +36,7 @@ from engine.models.recurrent_layer import Recurrent
 from engine.models.rotary import cos_sin, frequencies
 from engine.models.view_attention import ViewAttention
 
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 
 class Fused(Protocol):
@@ -136,7 +136,8 @@ class Model:
         self.dtype = getattr(torch, dtype)
         self.device = device
         self.spec: CacheSpec = cache_spec(config, dtype)
-        self.compiled = not (plain or ops) and device == "cpu" and dtype != "float16"
+        kernels = dtype in ("float32", "bfloat16")
+        self.compiled = not (plain or ops) and device == "cpu" and kernels
         rotary = config.rotary
         kinds = {"main": rotary, "local": config.local_rotary}
         self.rotaries = {

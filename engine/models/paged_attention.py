@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.models.layers import float32_at_least
 from engine.models.layers import softcap as capped
 
 
@@ -48,8 +49,9 @@ def _attend(
     sinks_H: Tensor | None,
 ) -> Tensor:  # fmt: skip
     tokens, context, groups = q_THD.shape[0], k_CGD.shape[0], k_CGD.shape[1]
-    q_TGJD = q_THD.float().unflatten(1, (groups, -1))
-    scores_GJTC = torch.einsum("tgjd,cgd->gjtc", q_TGJD, k_CGD.float()) * scale
+    q_TGJD = float32_at_least(q_THD).unflatten(1, (groups, -1))
+    wide = q_TGJD.dtype
+    scores_GJTC = torch.einsum("tgjd,cgd->gjtc", q_TGJD, k_CGD.to(wide)) * scale
     scores_GJTC = capped(scores_GJTC, softcap)
     if tokens > 1 or window:
         at_T1 = torch.arange(context - tokens, context, device=q_THD.device)[:, None]
@@ -59,8 +61,8 @@ def _attend(
             hidden_TC |= back_TC >= window
         scores_GJTC = scores_GJTC.masked_fill(hidden_TC, float("-inf"))
     if sinks_H is not None:
-        sinks_GJT1 = sinks_H.float().view(groups, -1, 1, 1).expand(*scores_GJTC.shape[:3], 1)
+        sinks_GJT1 = sinks_H.to(wide).view(groups, -1, 1, 1).expand(*scores_GJTC.shape[:3], 1)
         scores_GJTC = torch.cat([scores_GJTC, sinks_GJT1], dim=-1)
     weights_GJTC = scores_GJTC.softmax(-1)[..., :context]
-    o_TGJE = torch.einsum("gjtc,cge->tgje", weights_GJTC, v_CGE.float())
+    o_TGJE = torch.einsum("gjtc,cge->tgje", weights_GJTC, v_CGE.to(wide))
     return o_TGJE.flatten(1, 2).to(q_THD.dtype)

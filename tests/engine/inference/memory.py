@@ -129,10 +129,15 @@ class PageMemory:
             assert page < 0 or self.states[page] == sums[b][start - 1], f"wrong state of {b}"
         for b, after, page in states.keep_N3.tolist():
             self.states[page] = sums[b][step.starts_B[b] + after - 1]
-        for b, page in enumerate(states.write_B.tolist()):
-            self.states[page] = sums[b][-1]
-        written = [*states.write_B.tolist(), *states.keep_N3[:, 2].tolist()]
+        drafts_B = 0 * step.queries_B if step.drafts_B is None else step.drafts_B
+        assert ((states.write_B < 0) == (drafts_B > 0)).all(), "a draft is in somebody's state"
+        ends_B = np.flatnonzero(states.write_B >= 0)
+        for b in ends_B.tolist():
+            self.states[states.write_B[b]] = sums[b][-1]
+        written = [*states.write_B[ends_B].tolist(), *states.keep_N3[:, 2].tolist()]
         assert len(set(written)) == len(written) and min(written) >= 0
+        own_B = step.rows.state[step.rows_B]
+        assert set(own_B.tolist()) <= set(written), "somebody's state was not written"
 
     def draft(self, step: Step) -> None:
         """What a draft model would say: now what the target will, now something else."""

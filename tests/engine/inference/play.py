@@ -32,11 +32,9 @@ class Life:
         pages = int(draw.integers(6, 60))
         host = int(draw.choice([0, 5, 100]))
         picked = {name: str(draw.choice(options)) for name, options in CHOICES.items()}
-        if states:
-            picked["speculation"] = "none"
         drafts = picked["speculation"] == "draft_model"
         if picked["speculation"] != "none":
-            branches = int(draw.choice([1, 1, 2, 4]))
+            branches = 1 if states else int(draw.choice([1, 1, 2, 4]))
             picked["speculation"] = {"kind": picked["speculation"], "branches": branches}
         config = InferenceConfig(
             pages=pages,

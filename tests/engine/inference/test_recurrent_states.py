@@ -7,6 +7,7 @@ from engine.core.events import Page
 from engine.fleet.config import FleetConfig
 from engine.fleet.run import build
 from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
 from engine.inference.executors.executor import Built
 from engine.inference.executors.modelled import Modelled
 from engine.models.loading.load import save
@@ -44,7 +45,9 @@ def test_a_prefix_is_joined_where_its_state_was_kept_and_the_answer_is_the_same(
 
 
 @pytest.mark.parametrize(
-    "fields", [{"speculation": "ngram"}, {"attention_every": 1}], ids=["drafts", "probe"]
+    "fields",
+    [{"speculation": {"kind": "ngram", "branches": 2}}, {"attention_every": 1}],
+    ids=["trees", "probe"],
 )
 def test_what_cannot_go_with_a_state_is_one_line(model, fields):
     with pytest.raises(BadInput, match="recurrent state") as caught:
@@ -62,6 +65,18 @@ def test_a_described_device_counts_states_and_refuses_ranks():
         built(tensor_parallel=2)
     with pytest.raises(BadInput, match="do not fit"):
         built()
+
+
+def test_a_modelled_run_verifies_drafts_and_says_the_same(model, tmp_path):
+    save(tmp_path, model.config, small.weights(model.config))
+    said, steps = [], []
+    for how in ("none", {"kind": "ngram", "tokens": 4, "acceptance": 0.9}):
+        config = InferenceConfig(model=str(tmp_path), executor=Modelled(), speculation=how)
+        built = config.executor.build(config)
+        held = Engine(config, built.executor, built.clock, [].append)
+        said.append(serve(held, [request(9, 1, 97, max_tokens=40, ignore_eos=True)]))
+        steps.append(held.number)
+    assert said[0] == said[1] and steps[1] < steps[0] / 2
 
 
 def test_replicas_that_would_send_a_state_to_one_another_are_refused(model, tmp_path):

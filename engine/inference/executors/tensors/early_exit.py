@@ -3,10 +3,12 @@
 Shape letters: C hidden, R rows of logits, S samples, V vocabulary.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
-from engine.models.batch import Batch
+from engine.models.batch import NOTHING_KEPT, Batch, States
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import PagedKV
 from engine.models.layers import finished
@@ -30,6 +32,7 @@ class EarlyExit:
         self.model, self.layers = model, round(share * config.layers)
         self.candidates = min(candidates, config.vocab)
         self.draw = None if seed is None else np.random.default_rng(seed)
+        self.scores_RV = np.zeros((0, config.vocab), np.float32)  # of the pass that comes
         source = Cast(model.weights, model.dtype)
         weights = Gathered(
             outer_parameters(config), source, plain_ops(), torch.float32, model.device
@@ -39,15 +42,21 @@ class EarlyExit:
         self.head = embedding or weights.linear("head")
 
     @torch.inference_mode()
-    def hits(
-        self, batch: Batch, kv: PagedKV, from_S: np.ndarray, tokens_S: np.ndarray
-    ) -> np.ndarray:
+    def listen(self, batch: Batch, kv: PagedKV) -> None:
+        """Hear what the exit says of a batch before its pass, which moves recurrent states on."""
+        if self.draw is not None:
+            return
+        if batch.states is not None:
+            nowhere_B = np.full_like(batch.states.write_B, -1)
+            batch = replace(batch, states=States(batch.states.read_B, nowhere_B, NOTHING_KEPT))
+        x_TC = self.model.hidden(self.model.rows(batch, kv), kv, self.layers)
+        x_RC = self.norm(x_TC[torch.from_numpy(batch.logits_at_R).long()].float())
+        self.scores_RV = finished(self.model.config, self.head(x_RC).float()).cpu().numpy()
+
+    def hits(self, from_S: np.ndarray, tokens_S: np.ndarray) -> np.ndarray:
         """Whether each sample's token is among the candidates of its row of logits."""
         if self.draw is not None:
             return self.draw.random(len(tokens_S)) < self.candidates / self.model.config.vocab
-        x_TC = self.model.hidden(self.model.rows(batch, kv), kv, self.layers)
-        x_RC = self.norm(x_TC[torch.from_numpy(batch.logits_at_R).long()].float())
-        scores_RV = finished(self.model.config, self.head(x_RC).float()).cpu().numpy()
-        said_S = scores_RV[from_S, tokens_S]
-        better_S = (scores_RV[from_S] > said_S[:, None]).sum(1)
+        scores_RV = self.scores_RV[from_S]
+        better_S = (scores_RV > scores_RV[np.arange(len(tokens_S)), tokens_S][:, None]).sum(1)
         return np.asarray(better_S < self.candidates)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from engine.cache.tensors import Storage
 from engine.core.clock import WallClock, counted
@@ -34,6 +35,7 @@ from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
+from engine.models.batch import Batch
 from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -88,13 +90,7 @@ class RealExecutor:
         storage.move_states(step.moves.states_out, step.moves.states_in)
         batch, from_S = gather(step, storage.scratch)
         beside = RowsBeside(step, batch)
-        parts: list[Part] = []
-        if step.profile:
-            logits, parts = timed_forward(self.model, batch, storage.kv)
-        elif self.graphs is not None and self.graphs.takes(batch):
-            logits = self.graphs.forward(batch)
-        else:
-            logits = self.model.forward(batch, storage.kv)
+        logits, parts = self._forward(step, batch)
         taken = self.model.taken
         if logits.is_cuda and self._greedy(step) and not beside.count:
             result = Result(*self.sample.on_device(logits, from_S), 0.0)
@@ -114,7 +110,7 @@ class RealExecutor:
             result.flops += self.drafter.flops
             result.bytes += self.drafter.bytes
         if self.exits is not None and step.drafted:
-            result.hits_S = self.exits.hits(batch, storage.kv, from_S, result.tokens_S)
+            result.hits_S = self.exits.hits(from_S, result.tokens_S)
         if step.realigned:
             result.align_seconds = aligned - began
         if parts:
@@ -131,6 +127,17 @@ class RealExecutor:
             result.attention_seconds = counted() - asked
         result.seconds = counted() - began
         return result
+
+    def _forward(self, step: Step, batch: Batch) -> tuple[Tensor, list[Part]]:
+        """The pass, and its parts where they are timed; an early exit speaks before it."""
+        kv = self.storage.kv
+        if self.exits is not None and step.drafted:
+            self.exits.listen(batch, kv)
+        if step.profile:
+            return timed_forward(self.model, batch, kv)
+        if self.graphs is not None and self.graphs.takes(batch):
+            return self.graphs.forward(batch), []
+        return self.model.forward(batch, kv), []
 
     def copy_seconds(self, pages_R: np.ndarray) -> float:
         """Steps make their own copies here."""

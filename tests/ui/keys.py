@@ -30,7 +30,9 @@ SCRIPT = """() => {
       for (const child of [...node.children].slice(0, 6)) of(child) }
     return found.join() }
   let before = null, shown = ''
-  window.keys = { count: all.length, words: (place) => words(all[place]),
+  const last = window.keys?.all ?? []
+  window.keys = { all, still: last.length === all.length && all.every((e, i) => e === last[i]),
+    words: (place) => words(all[place]),
     // After a Tab: the place of what has the focus, and the words of what had it before and looked
     // no other then than now.
     step: () => {
@@ -39,7 +41,9 @@ SCRIPT = """() => {
       const hidden = plain ? words(before) : '';
       [before, shown] = [now, look(now)]
       return [all.indexOf(now), hidden] } }
-  return all.length }"""
+  return [all.length, window.keys.still] }"""
+STILL = 300  # milliseconds in which no control came, went or was made anew
+LOOKS = 200  # for such a while, at most
 SPARE = 80  # presses beyond the number of controls, at most: what comes only once one is near it
 
 
@@ -54,9 +58,16 @@ class Walk:
 
 
 def walked(page) -> Walk:
-    """Press Tab from the top of a page that stands still until all its controls had the focus."""
+    """Press Tab from the top of a page, once it stands still, until all its controls had the
+    focus."""
     page.evaluate("() => { document.activeElement?.blur?.(); window.scrollTo(0, 0) }")
-    count, order, unseen = page.evaluate(SCRIPT), [], []
+    count = 0
+    for _ in range(LOOKS):  # a run that opened may still be laying out its views
+        count, still = page.evaluate(SCRIPT)
+        if still:
+            break
+        page.wait_for_timeout(STILL)
+    order, unseen = [], []
     for _ in range(count + SPARE):
         page.keyboard.press("Tab")
         place, hidden = page.evaluate("() => window.keys.step()")

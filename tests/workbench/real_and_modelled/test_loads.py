@@ -87,7 +87,7 @@ def test_an_interrupt_keeps_the_loads_that_were_over(monkeypatch):
 
     def asked(config, engines):
         calls.append(config.engine.workload.rate)
-        if len(calls) == 3:
+        if len(calls) == loads.TIMES + 1:
             raise KeyboardInterrupt
         return served
 

@@ -44,10 +44,11 @@ def fit(taken: list[Taken], cost: StepCost) -> Fit:
     sequences_S = np.array([len(one.new_B) for one in taken], float)
     work_SO, moved_SO, launch = _parts(cost, shapes)
     peak, bandwidth = cost.device.peak(cost.dtype), cost.device.bandwidth
+    together = np.add if cost.fused else np.maximum  # as `StepCost.describe` has it
 
     def tried(memory: float, arithmetic: float) -> tuple[float, dict[str, float], np.ndarray]:
         """Deviance, knobs, and modelled ÷ real - 1 of each step."""
-        roofs_SO = np.maximum(work_SO / (arithmetic * peak), moved_SO / (memory * bandwidth))
+        roofs_SO = together(work_SO / (arithmetic * peak), moved_SO / (memory * bandwidth))
         base_S = roofs_SO.sum(1) + launch
         per_step, per_sequence = _overheads(base_S, sequences_S, real_S)
         ratio_S = real_S / (base_S + per_step + per_sequence * sequences_S)

@@ -2,7 +2,8 @@
 
 The roofline over each operation's flops and bytes. Each kind of operation is bound once for all
 layers, plus a launch for each layer that has it. On a processor the engine runs a Llama-like step
-in one call, which is charged to the first operation, and its products take rows by fours.
+in one call, which is charged to the first operation; its products take rows by fours, and what they
+read is not hidden behind what they compute: an operation takes as long as both.
 """
 
 from dataclasses import dataclass
@@ -75,6 +76,7 @@ class StepCost(ForwardWork):
         for (name, work, size), part, launch in zip(works, asked, self.launches, strict=True):
             compute, memory = part / self.compute, size / self.memory
             busy, roof = (compute, self.dtype) if compute > memory else (memory, "bandwidth")
+            busy = compute + memory if self.fused else busy
             roof = "launch" if launch > busy else roof
             found.append(OpTime(name, busy + launch, work, size, roof))
         return found

@@ -100,7 +100,8 @@ def test_a_processor_is_charged_one_call_for_a_step_that_the_engine_makes_in_one
 def test_a_processors_products_take_rows_by_fours_and_its_work_is_counted_as_it_is():
     config = find("running-sum-400k").config
     slow = device("h100-sxm").model_copy(update={"kind": "cpu", "peaks": {"float32": 1e9}})
-    cost = StepCost(config, slow.model_copy(update={"launch": 0.0}), "float32")
+    slow = slow.model_copy(update={"launch": 0.0, "bandwidth": 1e30})
+    cost = StepCost(config, slow, "float32")
     shapes = [cost.decode_shape(np.full(rows, 20), rows) for rows in range(1, 10)]
     mlp = [next(o for o in cost.describe(shape) if o.name == "mlp") for shape in shapes]
     one = mlp[0].seconds
@@ -110,6 +111,21 @@ def test_a_processors_products_take_rows_by_fours_and_its_work_is_counted_as_it_
         told = sum(o.seconds for o in cost.describe(shape))
         assert cost.total(shape)[0] == pytest.approx(told)
         assert cost.total(shape)[1:] == pytest.approx(cost.work(shape))
+
+
+def test_a_processor_waits_for_what_it_reads_and_then_multiplies():
+    config, sheet = find("running-sum-400k").config, device("h100-sxm")
+    fields = {"kind": "cpu", "peaks": {"float32": 1e9}, "bandwidth": 1e9, "launch": 0.0}
+
+    def of(kind: str, **more: object) -> list[float]:
+        made = StepCost(config, sheet.model_copy(update=fields | more | {"kind": kind}), "float32")
+        return [o.seconds for o in made.describe(made.decode_shape(np.full(2, 20), 2))]
+
+    both, reading = of("cpu"), of("cpu", peaks={"float32": 1e30})
+    computing = of("cpu", bandwidth=1e30)
+    assert both == pytest.approx([a + b for a, b in zip(reading, computing, strict=True)])
+    hidden = of("gpu")
+    assert hidden == pytest.approx([max(a, b) for a, b in zip(reading, computing, strict=True)])
 
 
 def test_integer_coefficients_make_it_equal_to_the_last_bit():

@@ -58,6 +58,9 @@ class Device(Config):
         doc="A: from a source that cites the vendor; B: second hand; measured: on this machine"
     )
     caution: str = knob("", "what to know before trusting a figure")
+    disturbed: float = knob(
+        0.0, "share of the processors that other work took while this was measured", low=0, high=1
+    )
     peaks: Rates = knob(doc="dense flops per second by dtype")
     bandwidth: float = knob(doc="memory reads", low=1.0, unit="B/s")
     capacity: float = knob(doc="memory", low=1.0, unit="B")

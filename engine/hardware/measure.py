@@ -10,7 +10,9 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,12 +25,17 @@ from engine.hardware.device import Device, Spread
 from engine.hardware.roofs import Roof, roofs_of
 
 FILE = "machine.json"
+PASSING = "machine-disturbed.json"  # what is not kept, so that not every run measures anew
+PASSES = 600.0  # seconds that it is taken for
 DTYPES = ("float32", "bfloat16")
 NEWEST = "exponential"  # the quantity added last: a kept file without it is measured again
 SHARE = "processor time over wall time"
 LOOKS = 8  # times as many repeats where the machine's quiet is looked at: about 0.1 s
 UNDISTURBED = 0.9  # of the processor, below which a measurement counts as disturbed
+TAKEN = 0.2  # of the processors by other work, above which what was measured is not kept
 BUSY = "measured while other work took {:.0%} of the processor"
+UNKEPT = "; not kept: measure again when nothing else runs"
+EARLIER = "of {}: what was measured since was disturbed ({:.0%} of the processor) and not kept"
 SQUARE = 1536  # rows and columns of the matrices multiplied
 SMALLEST = 256 * 2**20  # bytes read by a bandwidth probe: well past any cache of its size
 
@@ -37,21 +44,32 @@ def measure(
     refresh: bool = False,
     folder: Path | None = None,
     say: Callable[[str], None] = lambda text: None,
+    meanwhile: AbstractContextManager[Any] | None = None,
 ) -> Device:
     """This machine, from the file of an earlier measurement in `folder` or measured now.
 
-    `refresh` measures again. A file of another machine, or a damaged one, is measured over. About
-    five seconds; other work on the machine lowers what is found, which `spread` shows. What was
-    found on a busy machine says so in `caution`, and is measured again once the machine is quiet.
-    Where it cannot be kept, the log has a line of it.
+    `refresh` measures again; `meanwhile` stands around measuring, as what pauses other work. A file
+    of another machine, or a damaged one, is measured over. About five seconds; other work on the
+    machine lowers what is found, which `spread` shows. What was found on a busy machine says so in
+    `caution`, and is measured again once the machine is quiet. Where others took over a fifth of
+    the processors it is not kept: an earlier measurement stands, or this one for ten minutes.
+    Where it cannot be written, the log has a line of it.
     """
     folder = own_cache() if folder is None else folder
-    kept = None if refresh else known(folder)
+    kept = None if refresh else known(folder) or _passing(folder)
     if kept is not None and not (kept.caution and _quiet()):
         return kept
-    found = probe(say)
+    with meanwhile or nullcontext():
+        found = probe(say)
+    file = FILE
+    if found.disturbed > TAKEN:
+        earlier = known(folder)
+        if earlier is not None and not earlier.caution:
+            caution = EARLIER.format(earlier.measured, found.disturbed)
+            return earlier.model_copy(update={"caution": caution, "disturbed": found.disturbed})
+        file, found = PASSING, found.model_copy(update={"caution": found.caution + UNKEPT})
     try:
-        _keep(found, folder)
+        _keep(found, folder / file)
     except BadInput as fault:  # found all the same: only the next run must measure again
         logging.getLogger(__name__).warning("%s", fault)
     return found
@@ -60,7 +78,23 @@ def measure(
 def known(folder: Path | None = None) -> Device | None:
     """This machine as measured before; None where that has not been done. Measures nothing."""
     kept = _kept((own_cache() if folder is None else folder) / FILE)
-    return kept if kept is not None and kept.name == _name() and NEWEST in kept.spread else None
+    return kept if kept is not None and _is_this(kept) and kept.disturbed <= TAKEN else None
+
+
+def _passing(folder: Path) -> Device | None:
+    """What was measured here a short while ago on a machine that others kept busy."""
+    try:
+        age = time.time() - (folder / PASSING).stat().st_mtime
+    except OSError:
+        return None
+    kept = _kept(folder / PASSING) if age < PASSES else None
+    return kept if kept is not None and _is_this(kept) else None
+
+
+def _is_this(kept: Device) -> bool:
+    """This machine as today's probes tell: a caution says how much was taken, too."""
+    told = not kept.caution or kept.disturbed > 0
+    return kept.name == _name() and NEWEST in kept.spread and told
 
 
 def known_roofs(threads: int = 0, folder: Path | None = None) -> list[Roof]:
@@ -89,6 +123,7 @@ def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> D
         kind="cpu",
         grade="measured",
         caution=BUSY.format(1 - share) if share < UNDISTURBED else "",
+        disturbed=min(1.0, max(0.0, 1 - share)),
         peaks=peaks,
         bandwidth=spread["read"].median,
         capacity=machine.describe()["memory"],
@@ -201,11 +236,11 @@ def _kept(path: Path) -> Device | None:
         return None
 
 
-def _keep(found: Device, folder: Path) -> None:
+def _keep(found: Device, path: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / FILE, json.dumps(found.model_dump(), indent=1), "the measurement")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found.model_dump(), indent=1), "the measurement")
     except OSError as fault:
         raise BadInput(
-            f"{folder}: cannot keep the measurement ({fault.strerror}); choose another folder"
+            f"{path.parent}: cannot keep the measurement ({fault.strerror}); choose another folder"
         ) from None

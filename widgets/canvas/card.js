@@ -68,6 +68,11 @@ export class Card {
     this.isEntered = false; // whether a person has clicked a picture here, and not left it since
     this.root.addEventListener("pointerleave", () => { this.isEntered = false; });
     this.hearDocument("keydown", (event) => { if (event.key === "Escape") this.isEntered = false; });
+    this.hearDocument("workbench-work", ({ detail }) => {
+      const before = this.work;
+      this.work = detail;
+      if (before || detail) this.sayEmpty();
+    });
     this.hearDocument("workbench-scrub", ({ detail }) => {
       this.scrubbed = { time: detail, until: performance.now() + SCRUBBED };
       this.schedule();
@@ -209,16 +214,23 @@ export class Card {
     this.fresh = false;
     this.frame = unpack(this.model.get("frame"));
     const frame = this.frame;
-    const empty = !frame ? "Nothing to show yet: it is drawn here as soon as something happens." : frame.empty;
-    write(this.empty, empty || "");
-    this.empty.style.display = empty ? "flex" : "none";
-    this.empty.classList.toggle("pw-later", !frame); // it may only not have come yet
-    this.tools.style.visibility = empty ? "hidden" : "visible";
+    this.sayEmpty();
     if (!frame) return;
     if (frame.modelled) this.title.appendChild(this.chip); else this.chip.remove();
     this.whole = frame.figures || this.trait("figures") || [];
     if (!frame.running) this.showFigures(this.whole);
     this.onFrame(frame);
+  }
+
+  // Where there is nothing to see: what goes on now, else what to do.
+  sayEmpty() {
+    const { frame } = this;
+    const idle = !frame ? "Nothing to show yet: it is drawn here as soon as something happens." : frame.empty;
+    const empty = idle && (this.work || idle);
+    write(this.empty, empty || "");
+    this.empty.style.display = empty ? "flex" : "none";
+    this.empty.classList.toggle("pw-later", !frame && !this.work); // it may only not have come yet
+    this.tools.style.visibility = empty ? "hidden" : "visible";
   }
 
   showFigures(figures) {

@@ -10,6 +10,7 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets import theme
 from widgets.stage.figures import NONE, Row, compared, differing
+from widgets.stage.interleaved import interleaved
 from widgets.stage.noise import Noise, noises
 from widgets.stage.stage import Stage
 from widgets.stage.strip import STRIP, interval, strip
@@ -18,19 +19,32 @@ LETTERS = "ABCDEFGH"
 
 
 class Compare:
-    """Two or more runs, live or recorded. `titles` name them; else they are A, B, …"""
+    """Two or more runs, live or recorded. `titles` name them; else they are A, B, …
+
+    `lanes`: the requests' lanes of all runs in one view, in place of each view once for every run.
+    """
 
     def __init__(
-        self, runs: Sequence[Run], names: Sequence[str], titles: Sequence[str] = ()
+        self,
+        runs: Sequence[Run],
+        names: Sequence[str],
+        titles: Sequence[str] = (),
+        lanes: bool = False,
     ) -> None:
         if not 2 <= len(runs) <= len(LETTERS):
             raise BadInput(f"compare: {len(runs)} runs; give 2 to {len(LETTERS)}")
         self.runs = list(runs)
         own = [*titles, *("" for _ in runs)]
         self.titles = [f"{LETTERS[i]} {own[i]}".strip() for i in range(len(runs))]
-        self.stage = Stage(names, tracks=len(runs))
-        for track, run in enumerate(self.runs):
-            self.stage.open(run, track)
+        self.lanes = lanes
+        if lanes:
+            log, shown = interleaved([run.log for run in runs], LETTERS)
+            self.stage = Stage([shown])
+            self.stage.open(Run(log))
+        else:
+            self.stage = Stage(names, tracks=len(runs))
+            for track, run in enumerate(self.runs):
+                self.stage.open(run, track)
         self.is_dark = False
         self._table = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[TABLE], margin=0)
         self.refresh()
@@ -55,14 +69,18 @@ class Compare:
         self.stage.tick()
         rows: list[Any] = [self._table]  # first: what differs, and by how much
         count = len(self.runs)
+        if self.lanes:
+            return self._column([*rows, self.stage.card(self.stage.feeds[0])])
         for place, feed in enumerate(self.stage.feeds):
             faint = theme.scheme(self.is_dark).faint
             title = html.escape(self.titles[place % count])
             style = f"margin:0;font:600 13px {theme.FONT};color:{faint}"
             rows.append(pn.pane.HTML(f'<p style="{style}">{title}</p>', margin=0))
             rows.append(self.stage.card(feed))
-        rows.append(self.stage.transport.bar)
-        return pn.Column(*rows, sizing_mode="stretch_width", margin=0)
+        return self._column(rows)
+
+    def _column(self, rows: list[Any]) -> Any:
+        return pn.Column(*rows, self.stage.transport.bar, sizing_mode="stretch_width", margin=0)
 
 
 def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:

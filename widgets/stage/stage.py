@@ -21,7 +21,7 @@ from widgets.stage.feed import Feed
 from widgets.stage.progress import work_of
 from widgets.stage.track import GRACE, Track
 from widgets.stage.transport import Cursor, Transport
-from widgets.view import view
+from widgets.view import View, view
 
 PERIOD = 16  # milliseconds between ticks: as often as a screen shows another picture
 QUICK = 4  # the same while a run that has just begun may end at any moment
@@ -38,9 +38,9 @@ class Stage(param.Parameterized):
     is_dark = param.Boolean(default=False)
     goes_on = param.Boolean(default=False, doc="whether the (first) run does")
 
-    def __init__(self, names: Sequence[str], tracks: int = 1) -> None:
+    def __init__(self, names: Sequence[str | View], tracks: int = 1) -> None:
         super().__init__()
-        self.views = [view(name) for name in names]
+        self.views = [view(name) if isinstance(name, str) else name for name in names]
         self.tracks = [Track(self.views) for _ in range(tracks)]
         self.cursor = Cursor()
         self.transport = Transport(self.cursor, self._steps, self._moved)

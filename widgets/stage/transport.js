@@ -249,6 +249,8 @@ function render({ model, el }) {
   function worked() {
     const doing = model.get("work") || {}
     work.hidden = !doing.what
+    const said = doing.what ? `${doing.what} … ${doing.words || ""}`.trim() : ""
+    document.dispatchEvent(new CustomEvent("workbench-work", { detail: said }))
     const [what, left] = work.querySelectorAll("span")
     what.textContent = doing.what || ""
     left.textContent = doing.words || ""

@@ -56,8 +56,7 @@ class LiveEngine:
         self.config, self.name = config, name or config.model.rstrip("/").rsplit("/", 1)[-1]
         self.created = int(time.time())
         self.run: Run | None = None
-        self.failure = ""
-        self.at_once = at_once
+        self.failure, self.at_once = "", at_once
         self._compiling: subprocess.Popen[bytes] | None = None
         self.built: Built | None = None
         self.engine: Engine | None = None  # of the present run
@@ -66,7 +65,7 @@ class LiveEngine:
         self._waiting, self._aborts = deque[Ticket](), deque[Ticket]()
         self._open: set[Ticket] = set()  # handed in, not over
         self._text = lru_cache(1 << 18)(self._decoded)  # of single tokens
-        self._measured = False  # the roofs: the next run's header carries them
+        self._measured, self._doubt = False, ""  # roofs: the next run's header carries them
         self._lock = threading.Lock()
         self._prompts: Prompts | None = None
         self.listeners: set[Any] = set()  # whoever is sending an answer on
@@ -208,6 +207,7 @@ class LiveEngine:
             **{name: getattr(facts, name) for name in HEADER},
             requests=0,
             roofs=list(facts.roofs),
+            doubt=self._doubt,
         )
         return Engine(config, built.executor, built.clock, live.emit, built.tokenizer, blobs)
 
@@ -215,8 +215,8 @@ class LiveEngine:
         for command in commands:
             if command.get("do") == "forget":
                 engine.reset()
-            elif command.get("do") == "measure" and self.built is not None:
-                measure_roofs(self.built.executor)
+            elif (do := command.get("do")) in ("measure", "roofs") and self.built is not None:
+                self._doubt = measure_roofs(self.built.executor, again=do == "measure")
                 self._measured = True
 
     def _take(self, engine: Engine, more: bool) -> None:

@@ -38,9 +38,11 @@ function render({ model, el }) {
     note.replaceChildren();
     if (!said.text) return;
     note.append(said.text);
-    if (!said.link) return;
-    note.append(" · ");
-    make("a", "", note, said.link).href = said.address;
+    if (said.link) {
+      note.append(" · ");
+      make("a", "", note, said.link).href = said.address;
+    }
+    note.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may stand beyond the edge
   };
   // What goes on beyond the edge fades there, for its neighbour begins at once.
   const fade = () => row.classList.toggle("more", row.scrollLeft + row.clientWidth < row.scrollWidth - 1);

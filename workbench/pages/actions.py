@@ -13,6 +13,8 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from workbench.pages.frame.shell import address
 
+NAME = 40  # characters of a run's name that a note has room for
+
 
 class ActionRow(Component):
     """The row in the browser. `pressed` says which button was; `note` stands after the last."""
@@ -28,9 +30,10 @@ class ActionRow(Component):
 Action = tuple[str, Callable[[], None]]  # a button's label, and what it does
 
 
-def kept(dark: bool) -> dict[str, str]:
-    """The note that a run is kept, with the way to where it can be compared."""
-    return {"text": "kept", "link": "compare runs", "address": address("compare", dark)}
+def kept(dark: bool, name: str) -> dict[str, str]:
+    """The note that a run is kept, and as what, with the way to where it can be compared."""
+    short = name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+    return {"text": f"kept as {short}", "link": "compare runs", "address": address("compare", dark)}
 
 
 def actions(framed: Sequence[Action], plain: Sequence[Action]) -> ActionRow:

@@ -80,7 +80,7 @@ def pages(live: LiveEngine, shelf: Shelf, readings: Readings) -> dict[str, Page]
         "response": lambda: ResponsePage().page(),
         "attach": lambda: AttachedPage(shelf).page(),
         "attention": lambda: asked_page(shelf, live.run, readings).page(),
-        "roofline": lambda: RooflinePage(shelf).page(),
+        "roofline": lambda: RooflinePage(shelf, live).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),
         "run": lambda: RunsPage(shelf).page(),

@@ -9,6 +9,7 @@ import panel_material_ui as pmui
 
 from engine.core.run import Run
 from widgets.stage.compare import LETTERS, Compare
+from widgets.stage.interleaved import can_interleave
 from workbench.catalogue import catalogue, study
 from workbench.pages.frame.shell import Shell, asked, asked_all, html
 from workbench.pages.runs_table import RUNS
@@ -21,6 +22,7 @@ EMPTY = (
     "<p class='faint'>Two runs or more are needed. Take a system or a trace above, keep runs from "
     "a study page, or open files on the Runs page.</p>"
 )
+WAYS = ("Run under run", "Lanes interleaved")
 NONE = "Choose a system of the list first."
 # Seconds. Panel collects what fields come to for 50 ms before it tells us; a press comes at once.
 COLLECTED = 0.15
@@ -48,6 +50,10 @@ class ComparePage:
         self.go = pmui.Button(label="Run both", variant="contained", margin=(4, 24, 4, 4))
         self.go.on_click(self._run_pair)
         self.schedulers = SchedulerForm(self._take)
+        self.lanes = pmui.RadioButtonGroup(
+            options=list(WAYS), value=WAYS[0], size="small", visible=False, width=290,
+            margin=(4, 8),
+        )  # fmt: skip
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.compare: Compare | None = None
         newest: list[str | None] = [*names[-2:], None, None]
@@ -61,6 +67,7 @@ class ComparePage:
         wanted = dict.fromkeys(marked[2:])
         self.more.value = [name for name in wanted if name in self.more.options]
         self.more.param.watch(self.show, "value")
+        self.lanes.param.watch(self.show, "value")
         self.shell.on_dark(lambda on: self.compare.dark(on) if self.compare is not None else None)
         self.show()
 
@@ -86,11 +93,14 @@ class ComparePage:
         for select in self.selects:
             select.visible = len(select.options) > 1
         if None in names or names[0] == names[1]:
+            self.lanes.visible = False
             self.place.objects = [html(EMPTY)]
             return
         names += self.more.value or []
         runs = [self.shelf.get(name) for name in names]
-        self.compare = Compare(runs, suggested_views(runs[0].log), names)
+        self.lanes.visible = fits = can_interleave([run.log for run in runs])
+        as_lanes = fits and self.lanes.value == WAYS[1]
+        self.compare = Compare(runs, suggested_views(runs[0].log), names, as_lanes)
         self.compare.dark(self.shell.dark)
         traced = of_two(runs[0].log, runs[1].log)
         self.place.objects = [*filter(None, [traced]), self.compare.__panel__()]
@@ -128,6 +138,7 @@ class ComparePage:
                 self.first,
                 self.second,
                 self.more,
+                self.lanes,
                 align_items="center",
                 margin=(14, 0),
             ),

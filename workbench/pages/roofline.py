@@ -9,12 +9,17 @@ import panel_material_ui as pmui
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
+from engine.core.events import Mark
+from engine.core.log import Log
 from engine.core.run import Live
 from engine.hardware import device, devices
+from engine.hardware.measure import known
 from engine.kernels.experiments.sweep import NONE, Sweep, run
 from widgets.export.share import share
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
+from workbench.live.live import LiveEngine
+from workbench.live.measure_while_paused import still
 from workbench.pages.actions import actions, kept
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, asked_knobs, carry, html
@@ -33,15 +38,16 @@ TRIES: tuple[tuple[str, dict[str, Any]], ...] = (
 ABOUT = (
     "Each point is a kernel, run here and now: left of a ridge memory binds it, right of it "
     "arithmetic. Roofs are measured on this machine (solid) or come from a data sheet (thin). "
-    "Hollow points are modelled on the device chosen beside. Other work on this machine, a "
-    "decoding live engine too, lowers what is measured."
+    "Hollow points are modelled on the device chosen beside. The live engine stands still while "
+    "roofs are measured; other programs lower them."
 )
 
 
 class RooflinePage:
     """Knobs left, the roofline in the middle."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, engine: LiveEngine | None = None) -> None:
+        self.engine = engine  # stands still while this machine is measured
         self.shelf, self.shell = shelf, Shell("Roofline", PLACE)
         self._refresh = False  # whether the next run measures the machine again
         self.session = Session(self._run, Sweep(), study=PLACE)
@@ -62,7 +68,12 @@ class RooflinePage:
 
     def _run(self, config: Config, live: Live) -> None:
         refresh, self._refresh = self._refresh, False
-        run(cast(Sweep, config), live, refresh)
+        engine, before = self.engine.run if self.engine else None, known()
+        try:
+            run(cast(Sweep, config), live, refresh, still(engine))
+        finally:
+            if engine is not None and known() != before:
+                engine.tell(do="roofs")  # the live page's are those measured here
 
     def _measure(self, _: Any) -> None:
         self._refresh = True
@@ -98,6 +109,7 @@ class RooflinePage:
                 self._tell(newest.config)
         failure = newest.failure if newest is not None else None
         text = f'<p style="color:var(--wb-wrong)">{escape(str(failure))}</p>' if failure else ""
+        text = text or doubt(newest.log if newest is not None else None)
         if self.fault.object != text:
             self.fault.param.update(object=text, visible=bool(text))
 
@@ -106,8 +118,8 @@ class RooflinePage:
         if newest is not None:
             differing = changed(Sweep(), self.session.config)
             words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
-            self.shelf.keep(newest, f"{PLACE}: {words}" if words else PLACE)
-            self.actions.note = kept(self.shell.dark)
+            name = self.shelf.keep(newest, f"{PLACE}: {words}" if words else PLACE)
+            self.actions.note = kept(self.shell.dark, name)
 
     def _try(self, changes: dict[str, Any]) -> None:
         self._become(update(Sweep(beside=self.session.config.beside), changes))
@@ -148,6 +160,16 @@ class RooflinePage:
     def _dark(self, on: bool) -> None:
         self.stage.dark(on)
         self.knobs.dark(on)
+
+
+def doubt(log: Log | None) -> str:
+    """What to know before the picture is trusted, as escaped HTML; "" where roofs are sound."""
+    marks = log.of(Mark) if log is not None else ()
+    said = next((m.text for m in marks if (m.lane, m.name) == ("machine", "caution")), "")
+    if not said:
+        return ""
+    words = f"{said[:1].upper()}{said[1:]}. Shares of a limit say little here."
+    return f"<p class='doubt'><b>⚠ {escape(words)}</b></p>"
 
 
 def asked_config() -> Sweep:

@@ -48,8 +48,8 @@ class SessionPage:
             return
         differing = changed(self.start, self.session.config)
         words = ", ".join(f"{path}={after}" for path, (_, after) in list(differing.items())[:2])
-        self.shelf.keep(newest, f"{self.named}: {words}" if words else self.named)
-        self.actions.note = kept(self.shell.dark)
+        name = self.shelf.keep(newest, f"{self.named}: {words}" if words else self.named)
+        self.actions.note = kept(self.shell.dark, name)
 
     def look(self) -> None:
         """Follow the newest run; say what went wrong."""

@@ -46,7 +46,7 @@ class StudyPage:
         self.panel, self.shelf = panel, shelf
         self.row = entry(panel.study.slug)
         self.shell = Shell(self.row.title, "study")
-        more = [("Run again, paused", self._again), ("Keep for comparing", self._keep)]
+        more = [("Run step by step", self._again), ("Keep for comparing", self._keep)]
         more.append((f"Claims: {len(panel.study.claims)}", self._claims))
         self.actions = actions(panel.tries(), more)
         self.listed = ""  # how the shelf calls what this page shows
@@ -91,8 +91,8 @@ class StudyPage:
             return
         differing = query_of(self.panel.study.config, self.panel.session.config)
         words = ", ".join(f"{path}={after}" for path, after in list(differing.items())[:KNOBS])
-        self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
-        self.actions.note = kept(self.shell.dark)
+        name = self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
+        self.actions.note = kept(self.shell.dark, name)
 
     def _again(self) -> None:
         self.panel.session.begin(paused=True)

@@ -50,10 +50,14 @@ class OnDevices(Config):
     """[cluster]: what it runs on."""
 
     device: str = knob("h100-sxm", "a device with a data sheet")
-    constants: str = knob(OWN, "of the cost model: own (the device's), a name, a file")
-    profile: str = knob("", "folder of an operator profile, in place of curves")
+    constants: str = knob(
+        OWN, "of the cost model: own (the device's), a name, a file", called="Cost constants"
+    )
+    profile: str = knob(
+        "", "folder of an operator profile, in place of curves", called="Operator profile"
+    )
     price: float = knob(0.0, "a device's for an hour, in your currency; 0: not asked", low=0.0,
-                        high=1e6)  # fmt: skip
+                        high=1e6, called="Price of a device-hour")  # fmt: skip
 
     def sheet(self) -> Device:
         """Raises BadInput where there is none."""
@@ -63,10 +67,18 @@ class OnDevices(Config):
 class Split(Config):
     """[split]: how a model is divided; devices are the product of the three sizes."""
 
-    tensor: int = knob(1, "tensor-parallel ranks", low=1, high=64)
-    pipeline: int = knob(1, "pipeline ranks", low=1, high=64)
-    data: int = knob(1, "data-parallel ranks: requests are dealt among them", low=1, high=1024)
-    expert: bool = knob(False, "whole experts on a rank (expert parallelism)")
+    tensor: int = knob(1, "tensor-parallel ranks", low=1, high=64, called="Tensor-parallel ranks")
+    pipeline: int = knob(1, "pipeline ranks", low=1, high=64, called="Pipeline ranks")
+    data: int = knob(
+        1,
+        "data-parallel ranks: requests are dealt among them",
+        low=1,
+        high=1024,
+        called="Data-parallel ranks",
+    )
+    expert: bool = knob(
+        False, "whole experts on a rank (expert parallelism)", called="Whole experts on a rank"
+    )
 
     @property
     def ranks(self) -> Ranks:
@@ -76,13 +88,50 @@ class Split(Config):
 class Limits(Config):
     """[engine]: the engine and its limits, of each data-parallel rank."""
 
-    name: str = knob("vllm", "constants of datasets/engines (vllm, sglang), or a file")
-    running: int = knob(256, "requests in the batch at most", low=1, high=8192)
-    tokens: int = knob(2048, "tokens of a step at most", low=1, high=1 << 20, unit="tokens")
-    page: int = knob(16, "tokens of a block of the cache", low=1, high=256, unit="tokens")
-    memory: float = knob(0.9, "share of a device's memory that is used", low=0.05, high=1.0)
-    blocks: int = knob(0, "blocks of the cache; 0: what memory leaves", low=0, high=1 << 24)
-    per_step: float = knob(-1.0, "host time of a step; -1: the engine's", low=-1, high=1, unit="s")
+    name: str = knob(
+        "vllm", "constants of datasets/engines (vllm, sglang), or a file", called="Engine"
+    )
+    running: int = knob(
+        256, "requests in the batch at most", low=1, high=8192, called="Requests at once"
+    )
+    tokens: int = knob(
+        2048,
+        "tokens of a step at most",
+        low=1,
+        high=1 << 20,
+        unit="tokens",
+        called="Tokens of a step",
+    )
+    page: int = knob(
+        16,
+        "tokens of a block of the cache",
+        low=1,
+        high=256,
+        unit="tokens",
+        called="Tokens of a block",
+    )
+    memory: float = knob(
+        0.9,
+        "share of a device's memory that is used",
+        low=0.05,
+        high=1.0,
+        called="Share of memory used",
+    )
+    blocks: int = knob(
+        0,
+        "blocks of the cache; 0: what memory leaves",
+        low=0,
+        high=1 << 24,
+        called="Blocks of the cache (0: what fits)",
+    )
+    per_step: float = knob(
+        -1.0,
+        "host time of a step; -1: the engine's",
+        low=-1,
+        high=1,
+        unit="s",
+        called="Host time of a step (-1: the engine's)",
+    )
 
     def constants(self) -> Engine:
         """The engine's, host time of a step as told. Raises BadInput where it is not known."""
@@ -99,9 +148,20 @@ class Load(Config):
     """[load]: requests, from a trace or drawn."""
 
     trace: str = knob("", "a trace's file, or one of datasets/workloads; empty: drawn")
-    requests: int = knob(1000, "how many; of a trace 0: all", low=0, high=10**6)
-    rate: float = knob(10.0, "a second, Poisson; 0: all at once; of a trace: its own", low=0)
-    speed: float = knob(1.0, "a trace's arrivals so many times as fast", low=1e-3, high=1e6)
+    requests: int = knob(1000, "how many; of a trace 0: all", low=0, high=10**6, called="Requests")
+    rate: float = knob(
+        10.0,
+        "a second, Poisson; 0: all at once; of a trace: its own",
+        low=0,
+        called="Requests a second",
+    )
+    speed: float = knob(
+        1.0,
+        "a trace's arrivals so many times as fast",
+        low=1e-3,
+        high=1e6,
+        called="Times as fast as the trace",
+    )
     prompt: Lengths = knob(make=lambda: Lengths(median=512, spread=0.6), doc="tokens asked")
     answer: Lengths = knob(make=lambda: Lengths(median=128, spread=0.6), doc="tokens answered")
     seed: int = knob(0, "of what is drawn", low=0, high=2**31 - 1)
@@ -124,7 +184,9 @@ class ServingRun(Config):
 
     kind: Literal["serving"] = "serving"
     model: str = knob("llama-3.1-8b", "a public architecture, or a folder")
-    dtype: Literal["bfloat16", "float16", "float32"] = knob("bfloat16", "of weights and cache")
+    dtype: Literal["bfloat16", "float16", "float32"] = knob(
+        "bfloat16", "of weights and cache", called="Number format"
+    )
     cluster: OnDevices = knob(make=OnDevices, doc="what it runs on")
     split: Split = knob(make=Split, doc="how it is divided")
     engine: Limits = knob(make=Limits, doc="what serves it")

@@ -6,6 +6,7 @@ call of each, which may compile, is no part of the figures.
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import Any, Literal
 
@@ -50,12 +51,22 @@ class Sweep(Config):
     seed: int = knob(0, "Seed of the inputs", low=0, high=2**31 - 1, group="more")
 
 
-def run(config: Sweep, live: Live, refresh: bool = False) -> None:
-    """The driver; `refresh`: measure the machine again first. Raises BadInput (unknown device)."""
+def run(
+    config: Sweep,
+    live: Live,
+    refresh: bool = False,
+    meanwhile: AbstractContextManager[Any] | None = None,
+) -> None:
+    """The driver; `refresh`: measure the machine again first, within `meanwhile`.
+
+    Raises BadInput (unknown device).
+    """
     require(2 * 4 * config.operator.numbers(), "these shapes", "make them smaller")  # one to cast
     ghost = None if config.beside in ("", NONE) else device(config.beside)
     machine = measure(
-        refresh, say=lambda text: live.report(f"measuring this machine: {text}", 0, 0)
+        refresh,
+        say=lambda text: live.report(f"measuring this machine: {text}", 0, 0),
+        meanwhile=meanwhile,
     )
     roofs = roofs_of(machine, config.threads) + (roofs_of(ghost) if ghost else [])
     clock = WallClock()

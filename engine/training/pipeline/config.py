@@ -60,7 +60,11 @@ class PipelineConfig(Config):
         8, "microbatches in a step (m)", low=1, high=1024, called="Microbatches (m)"
     )
     memory_limit: float = knob(
-        0.0, "activations a rank may hold, in microbatches; 0: no limit", low=0.0, high=4096.0
+        0.0,
+        "activations a rank may hold, in microbatches; 0: no limit",
+        low=0.0,
+        high=4096.0,
+        called="Memory limit, microbatches (0: none)",
     )
     passes: Choice[StageCost] = knob(make=Given, doc="where pass times and bytes come from")
     wires: Wires = knob(make=Wires, doc="links between ranks")

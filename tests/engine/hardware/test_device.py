@@ -10,7 +10,7 @@ from engine.hardware.device import Device, device, devices
 from engine.hardware.link import Link, link, links
 from engine.hardware.sheet import read
 
-PLAIN = {"slug", "name", "vendor", "kind", "grade", "caution", "sources"}
+PLAIN = {"slug", "name", "vendor", "kind", "grade", "caution", "disturbed", "sources"}
 
 
 @pytest.mark.parametrize("folder", ["hardware", "hardware/links"])

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def found():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "SMALLEST", 2**24)
         patch.setattr(measuring, "caches", lambda: {"L3": 2.0**20})
-        return measuring.probe(repeats=2).model_copy(update={"caution": ""})
+        return measuring.probe(repeats=2).model_copy(update={"caution": "", "disturbed": 0.0})
 
 
 def test_a_measured_device_says_when_and_how_far_figures_scatter(found):
@@ -80,13 +81,50 @@ def test_what_a_busy_machine_lowered_is_measured_again_once_it_is_quiet(
     found, tmp_path, monkeypatch, quiet, times
 ):
     asked = []
-    disturbed = found.model_copy(update={"caution": measuring.BUSY.format(0.5)})
+    lowered = {"caution": measuring.BUSY.format(0.15), "disturbed": 0.15}
+    disturbed = found.model_copy(update=lowered)
     monkeypatch.setattr(measuring, "probe", lambda say: asked.append(1) or disturbed)
     measure(folder=tmp_path)
+    assert known(tmp_path) == disturbed
     monkeypatch.setattr(measuring, "_quiet", lambda: quiet)
     monkeypatch.setattr(measuring, "probe", lambda say: asked.append(1) or found)
     assert measure(folder=tmp_path).caution == ("" if quiet else disturbed.caution)
     assert len(asked) == 1 + times
+
+
+def test_what_was_measured_beside_much_other_work_is_not_kept(found, tmp_path, monkeypatch):
+    lowered = {"caution": measuring.BUSY.format(0.5), "disturbed": 0.5}
+    disturbed = found.model_copy(update=lowered)
+    monkeypatch.setattr(measuring, "_quiet", lambda: False)
+    monkeypatch.setattr(measuring, "probe", lambda say: disturbed)
+    assert "50% of the processor; not kept" in measure(folder=tmp_path).caution
+    assert known(tmp_path) is None and known_roofs(folder=tmp_path) == []
+    with monkeypatch.context() as patch:  # a run right after does not measure anew
+        patch.setattr(measuring, "probe", lambda say: pytest.fail("measured again"))
+        assert measure(folder=tmp_path).disturbed == 0.5
+    os.utime(tmp_path / measuring.PASSING, (0, 0))
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    assert measure(folder=tmp_path) == known(tmp_path) == found
+    # and one that is kept stands where it is measured again beside other work
+    monkeypatch.setattr(measuring, "probe", lambda say: disturbed)
+    again = measure(True, folder=tmp_path)
+    assert roofs_of(again) == roofs_of(found) and "disturbed (50%" in again.caution
+    assert known(tmp_path) == found
+
+
+def test_what_is_told_to_pause_stands_around_measuring_alone(found, tmp_path, monkeypatch):
+    told = []
+
+    @contextmanager
+    def meanwhile():
+        told.append("still")
+        yield
+        told.append("on")
+
+    monkeypatch.setattr(measuring, "probe", lambda say: told.append("measured") or found)
+    measure(folder=tmp_path, meanwhile=meanwhile())
+    measure(folder=tmp_path, meanwhile=meanwhile())
+    assert told == ["still", "measured", "on"]
 
 
 def test_processor_time_taken_by_others_is_noticed(monkeypatch):

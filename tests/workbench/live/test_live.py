@@ -15,6 +15,7 @@ from engine.inference.requests.request import sampling
 from tests.workbench.toy_engine import toy_live
 from workbench.live import live as live_module
 from workbench.live.live import LiveEngine
+from workbench.live.measure_while_paused import still
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_no_more_than_so_many_wait(monkeypatch):
 
 
 def test_measuring_the_machine_begins_a_run_whose_header_carries_the_roofs(monkeypatch):
-    def measured(executor):
+    def measured(executor, again):
         executor.facts = dataclasses.replace(executor.facts, roofs=({"name": "DRAM read"},))
 
     monkeypatch.setattr(live_module, "measure_roofs", measured)
@@ -180,3 +181,15 @@ def test_a_masked_diffusion_model_fills_in_what_is_asked_of_it():
             answers(live, "copy 3 1 4 – – =", max_tokens=3, n=2)
     finally:
         live.close()
+
+
+def test_the_engine_stands_still_while_roofs_are_measured_and_a_paused_one_stays_so(live):
+    run = live.wait().run
+    with still(run):
+        assert run.state == "paused"
+    assert run.state == "running"
+    run.pause()
+    with still(run):
+        pass
+    assert run.state == "paused"
+    run.resume()

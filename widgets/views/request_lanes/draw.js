@@ -49,7 +49,10 @@ function render({ model, el }) {
   };
   timeline = new Timeline(card, area, view);
   card.onTheme = () => lanesLegend(card, legend);
-  card.onFrame = () => lanesLegend(card, legend);
+  card.onFrame = (frame) => {
+    card.rename(frame.question);
+    lanesLegend(card, legend);
+  };
   timeline.offerReset();
   return () => card.close();
 }

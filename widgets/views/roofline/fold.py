@@ -58,6 +58,8 @@ class RooflineFold(Fold):
         elif type(event) is Opened:
             self.clock, self.facts, self.opened = event.clock, event.facts, True
             self.roofs = _sound(event.facts.get("roofs", ()))
+            if isinstance(doubt := event.facts.get("doubt"), str) and doubt:
+                self.told["machine"] = doubt
             self.dtype = str(event.config.get("dtype", ""))
             self.run = f"{event.study} {event.seed} {event.config}"
         elif type(event) is Closed:
@@ -114,6 +116,7 @@ class RooflineFold(Fold):
         kept = sorted(judged, key=lambda row: -row["seconds"])[:SHOWN]
         kept.sort(key=lambda row: row["place"])
         dtypes = {mark.key.dtype for mark in self.marks.values()}
+        doubted = self.told.get("machine", "") != ""
         recent = [(x, y, k) for k, x, y in self.recent if bool(k.of) == (True in groups)]
         return {
             "question": QUESTION,
@@ -125,15 +128,16 @@ class RooflineFold(Fold):
             "of": len(judged),
             "note": self._note(shown),
             "both": len(groups) == 2,
-            "figures": figures(shown) if self.roofs or not judged else BARE,
-            "figures_whole": figures(whole),
+            "figures": figures(shown, doubted) if self.roofs or not judged else BARE,
+            "figures_whole": figures(whole, doubted),
             "recent_x": np.array([x for x, _, _ in recent]),
             "recent_y": np.array([y for _, y, _ in recent]),
         }
 
     def _note(self, rows: list[dict[str, Any]]) -> str:
         """What to know before trusting the picture."""
-        said = [self.told[lane] for lane in sorted(self.told)][:2]
+        lanes = sorted(self.told, key=lambda lane: (lane != "machine", lane))  # doubts first
+        said = [self.told[lane] for lane in lanes][:2]
         if isinstance(gpu := self.facts.get("gpu"), str):
             said.insert(0, f"measured on {gpu}")
         above = [row for row in rows if (row["share"] or 0.0) > ABOVE]
@@ -202,8 +206,11 @@ def words(mark: Mark, verdict: Verdict, modelled: bool) -> list[str]:
     return [line for line in lines if line]
 
 
-def figures(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Share of time memory-bound, achieved over limit, what loses most; of the run's own device."""
+def figures(rows: Sequence[dict[str, Any]], doubted: bool = False) -> list[list[str]]:
+    """Share of time memory-bound, achieved over limit, what loses most; of the run's own device.
+
+    `doubted`: the roofs were measured beside other work. More than a limit is none achieved.
+    """
     rows = [row for row in rows if not row["ghost"] and row["least"]]
     total = sum(row["seconds"] for row in rows)
     if not total:
@@ -213,9 +220,16 @@ def figures(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
     worst = max(rows, key=lambda row: row["lost"])
     return [
         ["of the time memory-bound", figure(memory, "%")],
-        ["achieved / limit", figure(reached, "%")],
+        _reached(reached, doubted),
         [f"lost most, {figure(worst['lost'], 's')}", worst["title"]],
     ]
+
+
+def _reached(share: float, doubted: bool) -> list[str]:
+    if share > 1:
+        return ["achieved / limit: its roofs are too low for this work", "not known"]
+    said = "achieved / limit, of roofs in doubt" if doubted else "achieved / limit"
+    return [said, figure(share, "%")]
 
 
 def _title(key: Key) -> str:

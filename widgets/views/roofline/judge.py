@@ -92,7 +92,9 @@ def sentence(verdict: Verdict, mark: Mark) -> str:
     share = verdict.share(mark)
     percent = f"{share * 100:.3g}" if share < 0.0995 else f"{share * 100:.0f}"
     if verdict.kind == "bandwidth" and share > ABOVE:
-        return f"{percent}% of {verdict.roof}: its data comes from a nearer cache"
+        return f"more than {verdict.roof} allows: its data comes from a nearer cache"
+    if share > ABOVE:
+        return f"more than {verdict.roof} allows: measured too low, or what moved is counted twice"
     if verdict.launch > verdict.least:
         return f"launch-bound, {percent}% of {verdict.roof}"
     words = {

@@ -75,6 +75,7 @@ export class LossTable {
 }
 
 function percent(share) {
+  if (share > 1.05) return "> 100 %"; // a roof that is none
   if (share > 0 && share < 0.001) return "< 0.1 %";
   return `${share < 0.0995 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
 }

@@ -2,6 +2,7 @@
 and width), or the system's colour scheme, until the person chooses one.
 """
 
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -82,7 +83,14 @@ def fold(page: Any, measured: Component) -> None:
             if fits != fitted and getattr(page, name):
                 setattr(page, f"{name}_open", fits)
 
-    measured.param.watch(resized, "width_now")
+    def heard(event: Any) -> None:
+        # What changes before a page has loaded does not reach its browser.
+        if pn.state.loaded:
+            resized(event)
+        else:
+            pn.state.onload(partial(resized, event))
+
+    measured.param.watch(heard, "width_now")
 
 
 CHOSEN = "workbench-theme"  # the cookie of a person's choice: light or dark

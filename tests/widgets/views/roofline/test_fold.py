@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.events import Opened, Span
+from engine.core.events import Mark, Opened, Span
 from tests.widgets.views.roofline.made import ROOFS, log, roof, span
 from widgets.canvas.packing import unpack
 from widgets.chart.picture import Scales
@@ -195,3 +195,17 @@ def test_a_run_of_a_gpu_says_of_which():
         "measured on NVIDIA H200"
     )
     assert "measured on" not in frame_of(span(0.0, 1.0, 1e6, 1e6))["note"]
+
+
+def test_roofs_in_doubt_are_said_first_and_no_share_stands_above_all_of_a_limit():
+    fold = RooflineFold()
+    for event in log():
+        fold.add(event)
+    fold.add(Mark(0.0, "machine", "caution", "roofs measured while other work took 90%"))
+    fold.add(span(0.0, 1.0, 1e6, 5e8))
+    assert ["achieved / limit, of roofs in doubt", "50 %"] in fold.frame()["figures"]
+    assert fold.frame()["note"].startswith("roofs measured while other work took 90%")
+    fold.add(span(1.0, 1.1, 9e10, 1e3, lane="mlp", dtype="float32"))
+    words = [mark["words"][1] for mark in fold.frame()["marks"]]
+    assert any("more than" in text and "allows" in text for text in words)
+    assert [value for name, value in fold.frame()["figures"] if "achieved" in name] == ["not known"]

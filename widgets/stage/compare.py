@@ -46,13 +46,19 @@ class Compare:
             for track, run in enumerate(self.runs):
                 self.stage.open(run, track)
         self.is_dark = False
+        self._read: tuple[int, ...] = ()  # events of each run that `_chance` is of
+        self._chance: list[dict[str, Noise]] = []
         self._table = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[TABLE], margin=0)
         self.refresh()
 
     def refresh(self) -> None:
         """Read the logs again: figures and differences as they are now."""
         logs = [run.log for run in self.runs]
-        self._table.object = tables(self.titles, logs, self.is_dark)
+        read = tuple(len(log) for log in logs)
+        if self._read != read:  # draws take a while: not again for another theme
+            self._read = read
+            self._chance = [noises(logs[0], log) for log in logs[1:]]
+        self._table.object = tables(self.titles, logs, self._chance, self.is_dark)
 
     def dark(self, on: bool) -> None:
         """Follow the page's theme."""
@@ -83,11 +89,12 @@ class Compare:
         return pn.Column(*rows, self.stage.transport.bar, sizing_mode="stretch_width", margin=0)
 
 
-def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:
+def tables(
+    titles: Sequence[str], logs: Sequence[Any], chance: Sequence[dict[str, Noise]], dark: bool
+) -> str:
     """The strip of differences, every figure and what differs in the settings, as escaped HTML."""
     paint = theme.scheme(dark)
     style = f"--ink:{paint.ink};--faint:{paint.faint};--line:{paint.line};--font:{theme.FONT}"
-    chance = [noises(logs[0], log) for log in logs[1:]]
     measured = compared(logs)
     letters = [title[0] for title in titles]
     parts = strip(letters, logs, measured, chance)

@@ -16,7 +16,7 @@ from engine.core.measure import LATENCIES, Requests, by_request
 
 DRAWS = 1000
 LEAST_DRAWS = 200  # of runs with very many requests
-WORK = 2_000_000  # requests drawn in all, at most, as long as that leaves enough draws
+WORK = 400_000  # requests drawn in all, at most, as long as that leaves enough draws
 TAIL = 5  # requests beyond a quantile, on either side, below which nothing is said of it
 STRETCHES = 20  # of equal length, that a run's time is cut into
 EACH = 2  # events a stretch has on average, below which nothing is said of their rate
@@ -51,12 +51,14 @@ def noises(first: Log, other: Log) -> dict[str, Noise]:
     paired = same_requests(first, other, a, b)
     found: dict[str, Noise] = {}
     for name in LATENCIES:
-        draw = _draws(a.latencies[name], b.latencies[name], paired)
+        values = a.latencies[name], b.latencies[name]
+        least = min(map(_known, values))
+        draw = _draws(*values, paired) if least else None
         for title, q in QUANTILES.items():
-            few = min(_known(a.latencies[name]), _known(b.latencies[name])) * min(q, 1 - q) < TAIL
+            few = draw is None or least * min(q, 1 - q) < TAIL
             over = "the same requests" if paired else "requests"
             found[f"{name.replace('_', ' ')}, {title}"] = (
-                Noise(FEW) if few else _judged(*draw(q), over)
+                Noise(FEW) if few or draw is None else _judged(*draw(q), over)
             )
     found["tokens per second"] = _rates(a.tokens, b.tokens, a.begun, b.begun)
     found["requests per second"] = _rates(a.ended, b.ended, a.begun, b.begun)
@@ -100,43 +102,46 @@ def _draws(a_N: np.ndarray, b_M: np.ndarray, paired: bool) -> Callable[[float], 
         a_N, b_M = a_N[np.isfinite(a_N)], b_M[np.isfinite(b_M)]
     chance = np.random.default_rng(0)
     most = max(len(a_N), len(b_M), 1)
-    rows = max(LEAST_DRAWS, min(DRAWS, WORK // most))
-    drawn: list[Ratios] = []
+    rows = max(LEAST_DRAWS, min(DRAWS, WORK // most)) if min(len(a_N), len(b_M)) else 0
     step = max(1, WORK // most)
-    for start in range(0, rows if min(len(a_N), len(b_M)) else 0, step):
+    wanted = tuple(QUANTILES.values())
+    drawn: list[Ratios] = [(np.empty((0, len(wanted))), np.empty((0, len(wanted))))]
+    for start in range(0, rows, step):
         count = min(step, rows - start)
-        places = chance.integers(0, len(a_N), (count, len(a_N)))
-        others = places if paired else chance.integers(0, len(b_M), (count, len(b_M)))
-        found = [
-            quantiles(values[at], tuple(QUANTILES.values()))
-            for values, at in ((a_N, places), (b_M, others))
-        ]
-        drawn.append((found[0], found[1]))
-    which = {q: place for place, q in enumerate(QUANTILES.values())}
+        counts = _counts(chance, count, len(a_N))
+        others = counts if paired else _counts(chance, count, len(b_M))
+        drawn.append((quantiles(a_N, counts, wanted), quantiles(b_M, others, wanted)))
 
     def of(q: float) -> Ratios:
-        if not drawn:
-            return np.array([]), np.array([])
-        return (
-            np.concatenate([a[:, which[q]] for a, _ in drawn]),
-            np.concatenate([b[:, which[q]] for _, b in drawn]),
-        )
+        place = wanted.index(q)
+        a_R, b_R = (np.concatenate(part)[:, place] for part in zip(*drawn, strict=True))
+        return a_R, b_R
 
     return of
 
 
-def quantiles(values_RN: np.ndarray, wanted: tuple[float, ...]) -> np.ndarray:
-    """[R, wanted]: quantiles of each row between its two nearest values; NaNs count for nothing."""
-    values_RN = np.sort(values_RN, axis=1)  # NaNs last
-    last_R = np.isfinite(values_RN).sum(axis=1) - 1
+def _counts(chance: np.random.Generator, rows: int, size: int) -> np.ndarray:
+    """[rows, size]: how often each of `size` requests is in each draw of so many."""
+    places = chance.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
+    return np.bincount(places.ravel(), minlength=rows * size).reshape(rows, size)
+
+
+def quantiles(values_N: np.ndarray, counts_RN: np.ndarray, wanted: tuple[float, ...]) -> np.ndarray:
+    """[R, wanted]: quantiles of values that each row has so often, between the two nearest; NaNs
+    count for nothing."""
+    order = np.argsort(values_N)[: _known(values_N)]  # NaNs last
+    sorted_K, below_RK = values_N[order], np.cumsum(counts_RN[:, order], axis=1)
+    last_R = below_RK[:, -1] - 1
     found = []
     for q in wanted:
         at_R = q * np.maximum(last_R, 0)
-        low_R = np.floor(at_R).astype(int)
-        high_R = np.minimum(low_R + 1, np.maximum(last_R, 0))
-        rows = np.arange(len(values_RN))
-        low, high = values_RN[rows, low_R], values_RN[rows, high_R]
-        found.append(low + (high - low) * (at_R - low_R))
+        low_R = np.floor(at_R)
+        ends = [
+            sorted_K[(below_RK > np.minimum(k_R, last_R)[:, None]).argmax(axis=1)]
+            for k_R in (low_R, low_R + 1)
+        ]
+        value_R = ends[0] + (ends[1] - ends[0]) * (at_R - low_R)
+        found.append(np.where(last_R < 0, np.nan, value_R))
     return np.stack(found, axis=1)
 
 

@@ -14,8 +14,10 @@ from workbench.pages.doors.trace import TraceDoor
 from workbench.pages.frame.shell import Shell, address, html
 from workbench.pages.runs_table import title
 from workbench.pages.shelf.shelf import Shelf, study_of
+from workbench.pages.thumbnails import thumbnail
 
 ROWS = 5  # runs shown
+PICTURED = {"hogwild": "threads", "megatron": "schedule", "batchllm": "cache", "flover": "requests"}
 TRIES = (
     ("study", {"slug": "hogwild"}, "Workers in one cache", "Threads that think together, each "
      "reading what the others write."),
@@ -23,14 +25,14 @@ TRIES = (
      "pass by pass, on 1,536 devices."),
     ("study", {"slug": "batchllm"}, "A prefix computed once", "Requests that begin alike, and the "
      "pages they share."),
+    ("study", {"slug": "flover"}, "Requests in one batch", "Who waits, who is computed, and when "
+     "the first word comes."),
     ("roofline", {}, "What bounds this machine", "Its roofs, measured, and how near each operator "
      "comes."),
     ("study", {"slug": "streaming-diloco"}, "Training over a thin wire", "The same loss for a "
      "hundredth of the bytes?"),
     ("study", {"slug": "flash-attention-2"}, "Attention in tiles", "Who computes which rows, and "
      "how long workers wait."),
-    ("study", {"slug": "large-language-monkeys"}, "One question, many answers", "What share of "
-     "problems a hundred samples solve."),
     ("catalogue", {}, "All 157 systems", "What stands, what is checked, and what came out."),
 )  # fmt: skip
 CSS = (
@@ -40,6 +42,9 @@ CSS = (
 @media (max-width: 1100px) { .tries { grid-template-columns: repeat(2, 1fr); } }
 .tries a { display: block; color: inherit; border: 1px solid var(--wb-line); border-radius: 10px;
   padding: 12px 14px; }
+.tries img { display: block; width: 100%; height: 116px; object-fit: cover; border-radius: 6px;
+  object-position: left top; margin-bottom: 10px; }
+.tries img.dark { filter: invert(0.91) hue-rotate(180deg); }
 .tries a:hover { border-color: var(--wb-accent); text-decoration: none; }
 .tries b { color: var(--wb-ink); font-weight: 600; } .tries span { color: var(--wb-faint);
   font-size: 13px; display: block; margin-top: 2px; }
@@ -65,7 +70,8 @@ class StartPage:
         for each in self.doors:
             each.paint(dark)
         self.tries.object = "".join(("<div class='tries'>", *(
-            f'<a href="{escape(address(where, dark, **query))}"><b>{escape(title)}</b>'
+            f'<a href="{escape(address(where, dark, **query))}">'
+            f"{_picture(query.get('slug', ''), dark)}<b>{escape(title)}</b>"
             f"<span>{escape(line)}</span></a>" for where, query, title, line in TRIES
         ), "</div>"))  # fmt: skip
         self._list()
@@ -101,3 +107,9 @@ class StartPage:
             )
         ]
         return self.shell.page
+
+
+def _picture(slug: str, dark: bool) -> str:
+    """The picture of a study's run, which its title tells in words; "" where there is none."""
+    found = thumbnail(PICTURED[slug]) if slug in PICTURED else ""
+    return f'<img{" class=dark" if dark else ""} alt="" src="{found}">' if found else ""

@@ -69,12 +69,14 @@ def test_the_same_logs_give_the_same_interval_and_many_requests_cost_little():
     assert noises(*logs) == noises(*logs)
 
 
-def test_quantiles_are_numpys_and_leave_nan_out():
-    values = np.random.default_rng(0).random((5, 40))
-    assert np.allclose(quantiles(values, (0.5, 0.99)), np.quantile(values, (0.5, 0.99), axis=1).T)
-    values[:, ::3] = np.nan
-    wanted = np.nanquantile(values, (0.5, 0.99), axis=1).T
-    assert np.allclose(quantiles(values, (0.5, 0.99)), wanted)
+def test_quantiles_are_numpys_of_what_was_drawn_and_leave_nan_out():
+    chance = np.random.default_rng(0)
+    values, counts = chance.random(40), chance.integers(0, 3, (5, 40))
+    for holes in (slice(0, 0), slice(None, None, 3)):
+        values[holes] = np.nan
+        drawn = [np.repeat(values, row) for row in counts]
+        wanted = [np.nanquantile(each, (0.5, 0.99)) for each in drawn]
+        assert np.allclose(quantiles(values, counts, (0.5, 0.99)), wanted)
 
 
 def test_a_modelled_pair_says_what_its_interval_is_of():

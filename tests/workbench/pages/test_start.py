@@ -21,6 +21,7 @@ from workbench.pages.serve import start
 from workbench.pages.shelf.shelf import TRACES, Shelf
 from workbench.pages.sizing.plan import table
 from workbench.pages.start import StartPage
+from workbench.pages.thumbnails import thumbnail
 from workbench.parallelism_split import knobs_of
 
 NAMES = ["value", "value_input"]  # of a field
@@ -153,3 +154,12 @@ def small_search():
 
     config = update(ParallelismConfig(clocked=4), SMALL)
     return config, search(config)
+
+
+def test_what_can_be_tried_has_pictures_of_real_runs_where_they_lie_beside_the_code():
+    shown = StartPage(Shelf()).tries.object
+    found = [thumbnail(name) for name in ("threads", "schedule", "cache", "requests")]
+    assert all(f'src="{address}"' in shown for address in found)
+    assert all(address.startswith("data:image/png;base64,") for address in found)
+    assert sum(map(len, found)) < 120_000  # what a first page may weigh more
+    assert thumbnail("no such picture") == ""

@@ -312,7 +312,7 @@ function laneWords(timeline, spot, step) {
     lines.push(`${frame.outcomes[frame.outcome[place]]} at ${seconds(frame.ended[place])}` +
       (frame.whys[place] ? `: ${frame.whys[place]}` : ""));
   }
-  return [...lines, when];
+  return spot.time < 0 ? lines : [...lines, when]; // beside the names there is no time
 }
 
 export default { render };

@@ -45,6 +45,17 @@ def plain(text: str) -> str:
 
 
 def words_of(text: str) -> list[tuple[str, Word]]:
-    """The words of the vocabulary that `text` says, each with how it says them."""
-    found = [(word.found(plain(text)), word) for word in vocabulary()]
-    return [(at[0], word) for at, word in found if at is not None]
+    """The words of the vocabulary that `text` says, each with how it says them.
+
+    The zero of "zero bubble" is none: it lies within longer words.
+    """
+    tried = [(word.found(plain(text)), word) for word in vocabulary()]
+    found = [(at, word) for at, word in tried if at is not None]
+    return [
+        (at[0], word)
+        for at, word in found
+        if not any(
+            other.start() <= at.start() and at.end() <= other.end() and len(other[0]) > len(at[0])
+            for other, _ in found
+        )
+    ]

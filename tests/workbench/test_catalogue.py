@@ -94,6 +94,11 @@ def test_words_of_other_tools_are_understood(words, slug):
 
 def test_a_word_within_another_is_not_said():
     assert not [w for _, w in words_of("https sleeping repository") if "ep" in w.said]
+    assert [said for said, _ in words_of("zero bubble")] == ["zero bubble"]  # none of ZeRO
+    assert [said for said, _ in words_of("ZeRO pipeline parallelism")] == [
+        "pipeline parallelism",
+        "zero",
+    ]
 
 
 def test_the_vocabulary_names_systems_there_are():

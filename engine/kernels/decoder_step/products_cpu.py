@@ -112,9 +112,9 @@ def ask(matrices, number, first, last):
         in_group = matrices[at + GROUP]
         scales = (matrices[at + PANEL] + in_group - 1) // in_group * LANES * 4
     for panel in range(first, min(last, matrices[at + PANELS])):
-        for byte in range(0, min(size, BEGINNING), LINE):
+        for byte in range(0, size if size < BEGINNING else BEGINNING, LINE):
             _fetch(matrices[at + DATA] + panel * size + byte)
-        for byte in range(0, min(scales, BEGINNING), LINE):
+        for byte in range(0, scales if scales < BEGINNING else BEGINNING, LINE):
             _fetch(matrices[at + SCALES] + panel * scales + byte)
 
 

@@ -15,13 +15,15 @@ QUICK = ["--set", "operator=norm", "--set", "operator.rows=4", "--set", "seconds
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
-    monkeypatch.setattr(sweep, "measure", lambda refresh, say: MACHINE)
+    monkeypatch.setattr(sweep, "measure", lambda *given, **more: MACHINE)
 
 
 def test_it_prints_roofs_and_what_binds_each_kernel(capsys):
     assert main(["roofline", *QUICK]) == 0
     said = capsys.readouterr().out
-    assert "DRAM read" in said and "memory-bound" in said and "(modelled)" in said
+    assert "DRAM read" in said and "memory-bound" in said and "(modelled)" not in said
+    assert main(["roofline", *QUICK, "--set", "beside=h100-sxm"]) == 0
+    assert "(modelled)" in capsys.readouterr().out
 
 
 def test_a_kept_run_opens_in_the_roofline_view(tmp_path, capsys):

@@ -31,7 +31,7 @@ MACHINE = Device(
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
-    monkeypatch.setattr(sweep, "measure", lambda refresh, say: MACHINE)
+    monkeypatch.setattr(sweep, "measure", lambda *given, **more: MACHINE)
 
 
 def log_of(**changes):

@@ -11,6 +11,8 @@ import numpy as np
 
 from widgets.views.schedule.depth import depths
 from widgets.views.schedule.memory import memory
+from widgets.views.schedule.messages import in_window
+from widgets.views.schedule.packed import summarised
 from widgets.views.schedule.pairs import errors
 from widgets.views.schedule.path import critical
 
@@ -18,8 +20,6 @@ MOST = 25_000  # spans sent at a time
 MOST_STATIC = 100_000  # kept in a page without a server
 MOST_TAGS = 5_000  # distinct tags sent at a time
 SMALL = {"kind": np.uint16, "flops": np.float32, "bytes": np.float32}  # types sent
-KINDS = 4  # kinds of work that a column of a lane is taken to hold
-MARGIN = 20  # lanes kept above and below the window
 LONG = 150  # spans of one lane from which on a run has a minimap
 PARTS = 300  # parts of the run that a minimap shows
 COLUMNS = ("row", "kind", "tag", "start", "stop", "flops", "bytes", "task", "layer")
@@ -37,15 +37,19 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     spans["count"] = np.ones(total, np.uint32)
     missing = 0
     if total > most:
-        spans, missing = _summarised(spans, window, most, frame)
+        kinds = len(frame["kinds"])
+        spans, missing = summarised(spans, window, most, frame, kinds)
     spans["depth"], deep = depths(spans)
-    kept = {k: v for k, v in frame.items() if not k.startswith(("span_", "level_", "gap_"))}
+    kept = {
+        k: v for k, v in frame.items() if not k.startswith(("span_", "level_", "gap_", "move_"))
+    }
     rows, layers = frame["lanes"], spans["layer"].astype(bool)
     return {
         **kept,
         **_tags(frame["tags"], spans),
         **{f"span_{k}": v.astype(SMALL.get(k, v.dtype)) for k, v in spans.items() if k != "tag"},
         **_gaps(frame, window),
+        **in_window(frame, window),
         "total": total,
         "missing": missing,
         "mini": minimap(frame),
@@ -93,66 +97,6 @@ def minimap(frame: dict[str, Any]) -> np.ndarray | None:
         covered[1:] += sign * np.bincount(whole, part, PARTS + 2)[:-1]
     busy = np.cumsum(covered)[:PARTS]
     return (np.clip(busy / max(busy.max(), 1e-12), 0, 1)).astype(np.float32)
-
-
-def _summarised(
-    spans: dict[str, np.ndarray], window: dict[str, Any], most: int, frame: dict[str, Any]
-) -> tuple[dict[str, np.ndarray], int]:
-    """Spans near the window, those shorter than a column put together; how many of them all had to
-    be left out."""
-    start, stop, row = spans["start"], spans["stop"], spans["row"]
-    begin, end, first, last = frame["begin"], frame["now"], 0, frame["lanes"]
-    if {"start", "first"} <= window.keys():
-        spare = (window["stop"] - window["start"]) / 2
-        begin, end = window["start"] - spare, window["stop"] + spare
-        first, last = window["first"] - MARGIN, window["last"] + MARGIN
-    seen = np.flatnonzero((stop >= begin) & (start <= end) & (row >= first) & (row <= last))
-    if len(seen) <= most:
-        return {name: column[seen] for name, column in spans.items()}, 0
-    rows = max(1, min(last, frame["lanes"]) - max(first, 0))
-    columns = max(64, most // (2 * rows * max(1, min(len(frame["kinds"]), KINDS))))
-    wide = max(end - begin, 1e-12) / columns
-    near = {name: column[seen] for name, column in spans.items()}
-    took = near["stop"] - near["start"]
-    short = took < wide
-    long = kept = np.flatnonzero(~short)
-    if len(long) > most:
-        # Overlapping work beyond what a screen can hold: every n-th of it.
-        kept = long[:: -(-len(long) // most)]
-    packed = _together({k: v[short] for k, v in near.items()}, begin, wide, columns)
-    return {k: np.concatenate([near[k][kept], packed[k]]) for k in near}, len(long) - len(kept)
-
-
-def _together(
-    spans: dict[str, np.ndarray], begin: float, wide: float, columns: int
-) -> dict[str, np.ndarray]:
-    """One span for each lane, layer, column and kind, as long as all of it together; one after
-    another, the first of a column from the column's first start."""
-    took = spans["stop"] - spans["start"]
-    place = np.clip((spans["start"] - begin) / wide, 0, columns - 1).astype(np.int64)
-    lane = spans["row"].astype(np.int64) * 2 + spans["layer"]
-    kinds = int(spans["kind"].max(initial=0)) + 1
-    key, cells = np.unique((lane * columns + place) * kinds + spans["kind"], return_inverse=True)
-    longest = np.full(len(key), -1.0)
-    np.maximum.at(longest, cells, took)
-    of = np.zeros(len(key), np.int64)
-    ahead = np.flatnonzero(took == longest[cells])
-    of[cells[ahead]] = ahead
-    out = {name: column[of] for name, column in spans.items()}
-    column, of_key = np.unique(key // kinds, return_inverse=True)
-    first = np.full(len(column), np.inf)
-    np.minimum.at(first, of_key[cells], spans["start"])
-    summed = np.bincount(cells, took, len(key))
-    before = np.cumsum(summed) - summed  # of the same column: keys are in the order of columns
-    before -= before[np.searchsorted(key // kinds, column)][of_key]
-    # Not beyond the column: what begins in the next one has its own place there.
-    end = np.maximum(begin + (column % columns + 1) * wide, first)[of_key]
-    out["start"] = np.minimum(first[of_key] + before, end)
-    out["stop"] = np.minimum(out["start"] + summed, end)
-    for name in ("flops", "bytes"):
-        out[name] = np.bincount(cells, spans[name], len(key))
-    out["count"] = np.bincount(cells, minlength=len(key)).astype(np.uint32)
-    return out
 
 
 def _tags(tags: list[str], spans: dict[str, np.ndarray]) -> dict[str, Any]:

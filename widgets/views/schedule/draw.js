@@ -8,6 +8,7 @@ import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ScheduleLooks, scheduleLegend } from "./looks.js";
 import { ARROWS, drawLaunches } from "./launches.js";
 import { MEMORY_HEAD, MEMORY_HIGH, drawMemory, memoryLane } from "./memory.js";
+import { drawMessage, messageAt, messageWords, stripRoom } from "./messages.js";
 import { schedulePlan } from "./plan.js";
 import { ScheduleRows } from "./rows.js";
 import { gapWords, memoryWords, spanWords } from "./words.js";
@@ -19,13 +20,13 @@ function render({ model, el }) {
   const card = new Card(el, model, "schedule", "Where does the time of each lane go?");
   const area = make("div", "", card.body), legend = make("div", "pw-legend", card.tools);
   area.style.height = "100%";
-  const rows = new ScheduleRows(card), state = { critical: false, arrows: false, over: -1, lane: -1, pinned: "" };
+  const rows = new ScheduleRows(card), state = { critical: false, arrows: false, over: -1, message: -1, lane: -1, pinned: "" };
   let timeline = null, looks = null;
   const owner = (spot) => {
     if (!spot || spot.lane < 0) return "";
     if (spot.x < timeline.left) return card.frame.names[spot.lane];
-    const task = state.over >= 0 ? card.frame.span_task[state.over] : -1;
-    return task >= 0 ? card.frame.tasks[task] : "";
+    const { frame } = card, task = state.message >= 0 ? frame.move_task[state.message] : state.over >= 0 ? frame.span_task[state.over] : -1;
+    return task >= 0 ? frame.tasks[task] : "";
   };
   const memoryRow = () => memoryLane(card.frame, state.lane >= 0 ? state.lane : card.frame.names.indexOf(card.chosen));
   const view = {
@@ -34,13 +35,14 @@ function render({ model, el }) {
     mini: (frame) => frame.mini,
     pieces,
     get foot() { return card.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },
-    get pitch() { return [7, 34 + 14 * (Math.max(1, ...card.frame.deep) - 1)]; },
+    get pitch() { const { deep, move_row: moves } = card.frame; return [moves ? 10 : 7, 34 + 14 * (Math.max(1, ...deep) - 1) + (moves ? 10 : 0)]; },
     draw(ctx) {
       rows.show(ctx, timeline, looks);
       state.areShares = Boolean(rows.shares);
       state.launches = drawLaunches(ctx, timeline, rows, state.over, state.arrows);
       if (state.critical && card.frame.path_row) drawPath(ctx, timeline);
       if (state.over >= 0 && state.over < card.frame.span_row.length) outline(ctx, timeline, rows, state.over);
+      if (state.message >= 0) drawMessage(ctx, timeline, state.message);
     },
     below(ctx, top) {
       const row = memoryRow();
@@ -57,10 +59,11 @@ function render({ model, el }) {
     said: (t) => scheduleSaid(t, state),
     hover(spot, event) {
       const inLane = spot && spot.lane >= 0;
-      state.over = inLane && spot.x >= timeline.left && !rows.shares ? rows.at(timeline, spot) : -1;
+      state.message = inLane ? messageAt(timeline, spot) : -1;
+      state.over = inLane && state.message < 0 && spot.x >= timeline.left && !rows.shares ? rows.at(timeline, spot) : -1;
       if (inLane) state.lane = spot.lane;
       card.set("chosen", owner(spot) || state.pinned);
-      card.hint(spotWords(timeline, spot, state.over, rows, memoryRow), event);
+      card.hint(spotWords(timeline, spot, state, rows, memoryRow), event);
       card.schedule();
     },
     click(spot) {
@@ -78,7 +81,7 @@ function render({ model, el }) {
   };
   card.onTheme = relook;
   card.onFrame = () => {
-    state.over = -1;
+    state.over = state.message = -1;
     relook();
     timeline.left = roomForNames(timeline);
     plan.show();
@@ -122,8 +125,9 @@ function roomForNames(t) {
   return clamp(Math.max(...t.frame.names.map((name) => ctx.measureText(name).width)) + 12, ...NAME_ROOM);
 }
 
-function spotWords(t, spot, over, rows, memoryRow) {
+function spotWords(t, spot, { over, message }, rows, memoryRow) {
   if (!spot) return null;
+  if (message >= 0) return messageWords(t, message);
   if (over >= 0) return spanWords(t, over);
   if (spot.lane >= 0 && spot.x < t.left) return [t.frame.names[spot.lane]];
   if (spot.lane >= 0) return rows.shares ? rows.shares.words(t, spot, rows.layerAt(t, spot)) : gapWords(t, spot);
@@ -141,7 +145,7 @@ function outline(ctx, t, rows, i) {
 
 // The chain of spans that the end had to wait for: boxes joined by lines where it changes lane.
 function drawPath(ctx, t) {
-  const { frame, card } = t, high = Math.max(3, t.pitch * 0.18), y = (row) => t.y(row) + t.pitch - high;
+  const { frame, card } = t, high = Math.max(3, t.pitch * 0.18), y = (row) => t.y(row) + t.pitch - stripRoom(t) - high;
   ctx.fillStyle = ctx.strokeStyle = css(card.colors.ink);
   ctx.lineWidth = 1;
   ctx.beginPath();

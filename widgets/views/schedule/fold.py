@@ -4,12 +4,12 @@
 time was not measured. `facts["lanes"]` of the header names the lanes to show, in order; without it
 every lane is shown. `facts["lanes_of"]` "step": they are of a step's operations; those with spans
 are shown, and the view opens where most goes on side by side. `Level` events named `memory/<kind>`
-are bytes held; `facts["memory_limit"]` is how many there may be. Lanes named `link …` are links:
-they count in no figure of who is idle. `facts["workers"]` says how many machines all lanes share,
-where lanes are jobs that take turns. `facts["plan"]` is the schedule as text, a line for each lane;
-`Mark` events of the lane `plan` say of it what a checker or a measure found. `facts["devices"]` has
-the category of each name in a profiler's trace, and which lanes are an accelerator's
-(`engine.core.chrome`).
+are bytes held; `facts["memory_limit"]` is how many there may be. A `Move` between two lanes stands
+in a strip under each. Lanes named `link …` are links: they count in no figure of who is idle.
+`facts["workers"]` says how many machines all lanes share, where lanes are jobs that take turns.
+`facts["plan"]` is the schedule as text, a line for each lane; `Mark` events of the lane `plan` say
+of it what a checker or a measure found. `facts["devices"]` has the category of each name in a
+profiler's trace, and which lanes are an accelerator's (`engine.core.chrome`).
 """
 
 import math
@@ -25,12 +25,14 @@ from engine.core.chrome.breakdown import Breakdown, breakdowns
 from engine.core.chrome.category import CATEGORIES, HOST
 from engine.core.chrome.device_trace import devices_of, launched
 from engine.core.chrome.gaps import CAUSES, Gaps, gaps
-from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
+from engine.core.events import AnyEvent, Blob, Level, Mark, Move, Opened, Span
 from widgets.canvas.fold import CanvasFold
 from widgets.canvas.running import AT_END, Running, running
 from widgets.theme import figure
 from widgets.views.schedule.bubble import is_bubble, with_bubble
+from widgets.views.schedule.gap_words import gap_words
 from widgets.views.schedule.lanes import is_link, number
+from widgets.views.schedule.messages import Messages
 from widgets.views.schedule.side_by_side import side_by_side, step_figures
 from widgets.views.schedule.spans import IDLE, SpanTable
 
@@ -40,11 +42,6 @@ MEMORY = "memory/"
 IDLE_OF_TOTAL = "idle of total"
 PARTS = 400  # moments at which the idle share is known
 PLAN = "plan"
-WORDS = {  # of what a gap waited for
-    "launch": "waited for a launch",
-    "data": "for data (inferred)", "another stream": "for another stream (inferred)",
-    "starting": "were the device's start", "unknown": "have no recorded launch",
-}  # fmt: skip
 LEVELS = {"lane": "i", "kind": "i", "time": "d", "value": "d"}
 
 
@@ -52,7 +49,7 @@ class Schedule(CanvasFold):
     """Spans and bytes held, in order of arrival."""
 
     question, empty = QUESTION, EMPTY
-    own = ("spans", "memory_kinds", "said")
+    own = ("spans", "messages", "memory_kinds", "said")
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,13 +65,15 @@ class Schedule(CanvasFold):
         self.traced: bulk.Spans | None = None  # a trace's spans, all that there are
         self.launched_by: np.ndarray | None = None  # of each of them
         self.gaps: Gaps | None = None  # of the streams
-        self.spans = SpanTable()
+        self.spans, self.messages = SpanTable(), Messages()
         self.memory_kinds: dict[str, int] = {}
         self.levels = {name: array(kind) for name, kind in LEVELS.items()}
 
     def take(self, event: AnyEvent) -> None:
         if type(event) is Span:
             self.spans.add(event)
+        elif type(event) is Move:
+            self.messages.take(event, self.spans.tag(event.tag))
         elif type(event) is Blob and event.name == bulk.NAME:
             self._extend(bulk.Spans.told(event, self.blobs, self.facts))
         elif type(event) is Blob and event.name == launches.NAME and self.traced is not None:
@@ -160,29 +159,18 @@ class Schedule(CanvasFold):
             "span_task": of_tag[spans["tag"], 0],
             "span_layer": of_tag[spans["tag"], 1].astype(np.uint8),
             **self._launches(row),
+            **self.messages.frame({names[lane]: n for n, lane in enumerate(order)}, of_tag),
             "memory_kinds": list(self.memory_kinds),
             "memory_limit": self.limit,
             "level_row": row[levels["lane"]] if len(order) else levels["lane"],
             **{f"level_{k}": v for k, v in levels.items() if k != "lane"},
             "plan": "; ".join(self.plan.splitlines()),
-            "said": [list(p) for p in (*self.said, *self._gap_words()) if not is_bubble(*p)],
+            "said": [list(p) for p in (*self.said, *gap_words(self.gaps)) if not is_bubble(*p)],
             "begin": min(ends[0][0], ends[1][0], self.now),
             "finish": max(ends[0][1], ends[1][1], 0.0),
             "close": side_by_side(spans["start"], spans["stop"]) if self.of_step else None,
             **self._figures(names),
         }
-
-    def _gap_words(self) -> list[tuple[str, str]]:
-        """What the gaps of a trace's streams waited for, in a sentence."""
-        if self.gaps is None or not len(self.gaps):
-            return []
-        spent = np.bincount(self.gaps.cause, self.gaps.stop - self.gaps.start, len(CAUSES))
-        told = [
-            f"{figure(seconds / spent.sum(), '%')} {WORDS[cause]}"
-            for seconds, cause in sorted(zip(spent.tolist(), CAUSES, strict=True), reverse=True)
-            if seconds > 0
-        ]
-        return [("gaps", f"of the gaps in streams {', '.join(told)}")]
 
     def _launches(self, row: np.ndarray) -> dict[str, Any]:
         """Of a trace: the row and the start of the call that started each span, and the gaps of

@@ -6,6 +6,7 @@ import { css, mix, pixel } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { hatch, textured } from "../../canvas/texture.js";
 import { causesSeen } from "./launches.js";
+import { MESSAGE_SIDES } from "./messages.js";
 
 // Of one hue: microbatches that follow one another differ, whatever eyes look. More tones would be
 // less than ten apart.
@@ -24,7 +25,7 @@ function kindHues(frame, count) {
   if (frame.groups.length) {
     return frame.kinds.map((_, i) => (frame.idle[i] ? -1 : CATEGORY[frame.groups[frame.kind_group[i]]] ?? GREY));
   }
-  const taken = new Set(), hues = frame.kinds.map((kind, i) => {
+  const taken = new Set(frame.move_row ? MESSAGE_SIDES.map(([, hue]) => hue) : []), hues = frame.kinds.map((kind, i) => {
     const hue = frame.idle[i] ? -1 : USUAL[kind] ?? null;
     taken.add(hue);
     return hue;
@@ -93,7 +94,7 @@ export function scheduleLegend(card, looks, legend) {
     ? frame.groups.map((group) => [group, CATEGORY[group] ?? GREY])
     : frame.kinds.map((kind, i) => [kind, looks.hues[i], looks.marks[i]]).filter(([, hue]) => hue >= 0);
   const waits = causesSeen(frame);
-  const key = JSON.stringify([colors, kinds, waits, frame.memory_kinds, frame.layers]);
+  const key = JSON.stringify([colors, kinds, waits, frame.memory_kinds, frame.layers, Boolean(frame.move_row)]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
@@ -117,6 +118,12 @@ export function scheduleLegend(card, looks, legend) {
   for (const [words, hue] of waits) {
     item(words, (ctx) => {
       box(mix(colors.paper, colors.idle, 0.45))(ctx);
+      ctx.fillStyle = css(colors.hues[hue]);
+      ctx.fillRect(0, 5, 14, 4);
+    });
+  }
+  for (const [words, hue] of frame.move_row ? MESSAGE_SIDES : []) {
+    item(`message ${words}`, (ctx) => {
       ctx.fillStyle = css(colors.hues[hue]);
       ctx.fillRect(0, 5, 14, 4);
     });

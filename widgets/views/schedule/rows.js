@@ -5,6 +5,7 @@ import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 import { eachInSight } from "./in_sight.js";
 import { drawGaps } from "./launches.js";
+import { drawMessages, stripRoom } from "./messages.js";
 import { Shares, areShort } from "./shares.js";
 
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
@@ -41,7 +42,7 @@ export class ScheduleRows {
 
   // [top, height] of a layer of a row.
   band(t, row, layer) {
-    const gap = t.pitch < 9 ? 1 : 4, top = t.y(row) + gap / 2, high = t.pitch - gap;
+    const gap = t.pitch < 9 ? 1 : 4, top = t.y(row) + gap / 2, high = t.pitch - gap - stripRoom(t);
     if (this.card.frame.layers < 2) return [top, high];
     if (layer) return [top + high * REAL_SHARE, high * (1 - REAL_SHARE)];
     return [top, high * REAL_SHARE - (t.pitch > 12 ? 1 : 0)];
@@ -99,6 +100,7 @@ export class ScheduleRows {
       const seen = Math.min(left + width, t.width - GAP) - Math.max(left, t.left); // where its words stand
       if (seen > 9 && high >= 12) shown.push([i, left, top, seen, high, place]);
     }
+    drawMessages(ctx, t, lit);
     this.hatched(ctx, t);
     for (const [i, left, top, seen, high, place] of shown) {
       const text = this.label(ctx, i, seen - 4);
@@ -123,13 +125,13 @@ export class ScheduleRows {
     const left = Math.max(t.left, t.x(frame.begin)), right = Math.min(t.width - GAP, t.x(frame.now));
     ctx.fillStyle = looks.idle;
     for (const lane of t.visible()) {
-      ctx.fillRect(left, t.y(lane) + gap / 2, Math.max(0, right - left), t.pitch - gap);
+      ctx.fillRect(left, t.y(lane) + gap / 2, Math.max(0, right - left), t.pitch - gap - stripRoom(t));
     }
   }
 
   // Modelled spans are hatched in the paper's colour: between them it does not show.
   hatched(ctx, t) {
-    const { frame, colors } = this.card, gap = t.pitch < 9 ? 1 : 4, high = t.pitch - gap;
+    const { frame, colors } = this.card, gap = t.pitch < 9 ? 1 : 4, high = t.pitch - gap - stripRoom(t);
     if (!frame.modelled && frame.layers < 2) return;
     const right = Math.min(t.width - GAP, t.x(frame.now)), paper = mix(colors.paper, colors.idle, 0.15);
     for (const lane of t.visible()) {

@@ -56,7 +56,7 @@ class SpanTable:
         lane = self.lane(span.lane)
         if lane < 0:
             return
-        kind, tag = self._kind(span.name), self._tag(span.tag)
+        kind, tag = self._kind(span.name), self.tag(span.tag)
         start, stop = span.start, span.time
         values = (lane, kind, tag, start, stop, span.flops, span.bytes)
         for column, value in zip(self.columns.values(), values, strict=True):
@@ -77,7 +77,7 @@ class SpanTable:
         """Append spans that arrive as columns, a whole trace at once."""
         lane = _numbers([self.lane(name) for name in spans.lanes], spans.lane)
         kind = _numbers([self._kind(name) for name in spans.names], spans.name)
-        tag = _numbers([self._tag(text) for text in spans.tags], spans.tag)
+        tag = _numbers([self.tag(text) for text in spans.tags], spans.tag)
         shown = lane >= 0
         columns = {"lane": lane, "kind": kind, "tag": tag, "start": spans.start, "stop": spans.stop}
         columns |= {"flops": spans.flops, "bytes": spans.bytes}
@@ -110,7 +110,7 @@ class SpanTable:
     def _kind(self, name: str) -> int:
         return self.kinds.setdefault(name, len(self.kinds))
 
-    def _tag(self, tag: str) -> int:
+    def tag(self, tag: str) -> int:
         """The number of a tag, read the first time."""
         if tag in self.tags:
             return self.tags[tag]

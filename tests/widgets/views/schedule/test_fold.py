@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.core.events import Level, Mark
+from engine.core.events import Level, Mark, Move
 from tests.widgets.views.schedule.made import log, pipeline, span
 from widgets.canvas.packing import pack
 from widgets.views.schedule.detail import MOST, reduce
 from widgets.views.schedule.fold import Schedule
+from widgets.views.schedule.messages import MOST as MOST_MESSAGES
 from widgets.views.schedule.side_by_side import FEW
 
 
@@ -225,3 +226,41 @@ def test_a_long_run_has_a_minimap_of_how_busy_all_lanes_are():
 def test_a_rank_that_awaits_a_message_is_idle():
     made = log(span("rank 0", "forward", 0.0, 6.0), span("rank 0", "receive", 6.0, 10.0))
     assert figures(made)["idle of total"] == "40 %"
+
+
+def told(frame, *names):
+    """Columns of a frame's messages, one tuple for each."""
+    return list(zip(*(frame[f"move_{name}"].tolist() for name in names), strict=True))
+
+
+def test_a_message_stands_under_the_lane_that_sent_it_and_the_one_that_received_it():
+    made = log(
+        span("rank 0", "F", 0, 2, mb=0), span("rank 1", "F", 2, 4, mb=0),
+        Move(2.5, "rank 0", "rank 1", 8.0, 2.0, "mb=0"),
+        Move(3.0, "rank 1", "elsewhere", 8.0, 2.0), Move(3.0, "rank 1", "rank 1", 8.0, 2.0),
+        Move(3.5, "rank 0", "rank 1", 9.0, 3.0, "mb=0 grade=modelled"),
+        lanes=["rank 0", "rank 1"],
+    )  # fmt: skip
+    frame = reduce(folded(made), {})
+    assert told(frame, "row", "side", "other", "start", "stop", "bytes") == [
+        (0, 0, 1, 2.0, 2.5, 8.0), (1, 1, 0, 2.0, 2.5, 8.0)
+    ]  # fmt: skip
+    assert [frame["tasks"][task] for task in frame["move_task"]] == ["mb 0", "mb 0"]
+    assert "move_row" not in reduce(folded(pipeline(2, 2)), {})
+
+
+def test_modelled_messages_are_told_where_none_was_measured():
+    sent = Move(3.5, "rank 0", "rank 1", 9.0, 3.0, "grade=modelled")
+    made = log(sent, span("rank 0", "F", 0, 2), span("rank 1", "F", 0, 2))
+    assert told(reduce(folded(made), {}), "row", "bytes") == [(0, 9.0), (1, 9.0)]
+
+
+def test_messages_too_many_for_a_screen_are_put_together_and_zooming_in_parts_them():
+    count = 2 * MOST_MESSAGES
+    moves = [Move(n + 0.5, "rank 0", "rank 1", 1.0, float(n)) for n in range(count)]
+    frame = folded(log(*moves, span("rank 0", "F", 0, count), span("rank 1", "F", 0, count)))
+    whole = reduce(frame, {})
+    assert len(whole["move_row"]) <= MOST_MESSAGES
+    assert whole["move_count"].sum() == 2 * count and whole["move_bytes"].sum() == 2 * count
+    near = reduce(frame, {"start": 100.0, "stop": 120.0, "first": 0, "last": 2})
+    assert set(near["move_count"].tolist()) == {1}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.events import Level, Mark, Span
+from engine.core.events import Level, Mark, Move, Span
 from tests.engine.core.chrome.traced import waits, written
 from tests.widgets.browser import colours, move, open_page, settle
 from tests.widgets.views.schedule.made import log, pipeline, span
@@ -45,6 +45,26 @@ def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser)
     assert "rank 0: idle for 1 s" in page.locator(".pw-tip").inner_text()
     assert seen.errors == []
     page.context.close()
+
+
+def test_messages_lie_in_a_strip_under_the_ranks_that_they_are_between(browser):
+    made = log(
+        *pipeline(2, 2).of(Span), Move(3.0, "rank 0", "rank 1", 2.0**20, 1.0, "mb=0"),
+        lanes=["rank 0", "rank 1"],
+    )  # fmt: skip
+    page, seen = shown(browser, made)
+    assert "message sent" in page.locator(".pw-legend").inner_text()
+    box, words = page.locator(CANVAS).bounding_box(), {}
+    for y in range(4, 100, 2):
+        for second in (2.0, 4.0):
+            move(page, CANVAS, 96 + (box["width"] - 104) * second / 6, y)
+            said = page.locator(".pw-tip").inner_text()
+            if "message" in said:
+                words.setdefault((said, second), []).append(y)
+    ((said, second), places), *more = words.items()
+    assert more == [] and second == 2.0 and seen.errors == []
+    assert "message, mb 0" in said and "from rank 0 to rank 1: 1 MiB" in said
+    assert max(places) - min(places) > 20  # under both
 
 
 @pytest.mark.parametrize("wide", [1, 400])  # seconds: spans, and shares of them

@@ -1,0 +1,57 @@
+"""Request bodies that are as large, or ask for as much, as a client can make them."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+Asked = tuple[str, dict[str, Any]]  # a route, and the body's fields without the model's name
+MOST = 3_700_000  # bytes of a body, about; over 4 MiB it is refused unread
+
+
+def _deep(depth: int) -> Any:
+    return json.loads("[" * depth + "]" * depth)
+
+
+def _said(**more: Any) -> Asked:
+    return "/v1/completions", {"prompt": "abc", "max_tokens": 2, **more}
+
+
+def _talked(*texts: str, **more: Any) -> Asked:
+    messages = [{"role": "user", "content": text} for text in texts]
+    return "/v1/chat/completions", {"messages": messages, "max_tokens": 2, **more}
+
+
+def _schema(count: int) -> dict[str, Any]:
+    fields = {f"p{at}": {"type": "integer"} for at in range(count)}
+    return {"type": "json_schema", "json_schema": {"schema": {"properties": fields}}}
+
+
+KINDS: dict[str, Callable[[int], Asked]] = {  # each by how many bytes, about
+    "a prompt": lambda n: _said(prompt="ab c" * (n // 4)),
+    "prompts": lambda n: _said(prompt=["ab " * (n // 192)] * 64),
+    "token numbers": lambda n: _said(prompt=[7] * (n // 3)),
+    "many short prompts": lambda n: _said(prompt=["a"] * (n // 5)),
+    "stop texts": lambda n: _said(stop=["x"] * (n // 5)),
+    "one stop text": lambda n: _said(stop="x" * n),
+    "logit bias": lambda n: _said(logit_bias={str(at): 1 for at in range(n // 12)}),
+    "a negative prompt": lambda n: _said(guidance=2.0, negative_prompt="ab " * (n // 3)),
+    "a suffix": lambda n: _said(suffix="ab " * (n // 3)),
+    "a schema": lambda n: _said(response_format=_schema(n // 30)),
+    "lists in lists": lambda n: _said(user=_deep(min(n // 2, 900))),
+    "unknown fields": lambda n: _said(**{f"f{at}": 1 for at in range(n // 11)}),
+    "a name": lambda n: ("/v1/completions", {"model": "x" * n, "prompt": "a"}),
+    "a message": lambda n: _talked("ab " * (n // 3)),
+    "messages": lambda n: _talked(*(["a"] * (n // 40))),
+    "tools": lambda n: _talked("a", tools=[
+        {"type": "function", "function": {"name": f"f{at}"}} for at in range(n // 60)]),
+    "letters of four bytes": lambda n: _said(prompt="\U0001f600" * (n // 12)),
+    "to tokenize": lambda n: ("/tokenize", {"prompt": "ab c" * (n // 4)}),
+    "to detokenize": lambda n: ("/detokenize", {"tokens": [7] * min(n // 3, 1_045_000)}),
+    "to embed": lambda n: ("/v1/embeddings", {"input": ["ab " * (n // 192)] * 64}),
+    "to respond to": lambda n: ("/v1/responses", {"input": "ab " * (n // 3)}),
+}  # fmt: skip
+
+
+def body(model: str, fields: dict[str, Any]) -> bytes:
+    """What is sent."""
+    return json.dumps({"model": model, **fields}).encode()

@@ -50,6 +50,7 @@ class Limits:
     workload_tokens: int = 1 << 28  # of prompts that a workload holds at once, 4 bytes each
     nesting: int = 100  # JSON lists and objects within each other
     body_bytes: int = 4 << 20  # of a request
+    body_entries: int = 1 << 17  # its texts, lists and objects; 1,024 messages have under 10,000
     answer_numbers: int = 1 << 18  # log-probabilities that a request may ask for
 
 

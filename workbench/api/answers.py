@@ -72,9 +72,9 @@ class Answer:
 
     @property
     def heavy(self) -> bool:
-        """Whether writing it down takes a while: it has many log-probabilities."""
+        """Whether writing it down takes a while: it has many tokens or log-probabilities."""
         told = sum(len(choice.tokens) for choice in self.choices)
-        return bool(self.scores) or told * self.asked.sampling.logprobs > MANY
+        return bool(self.scores) or told * (1 + self.asked.sampling.logprobs) > MANY
 
     @property
     def over(self) -> bool:

@@ -14,7 +14,7 @@ from engine.core.errors import BadInput
 from workbench.api import answers as answers
 from workbench.api.access import Access
 from workbench.api.gate import KINDS, SWALLOWED
-from workbench.api.requests import read_json
+from workbench.api.json_text import read_json
 from workbench.live.live import LiveEngine
 from workbench.live.pieces import AWAY, Away, Busy
 

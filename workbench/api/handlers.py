@@ -22,6 +22,7 @@ from workbench.api.about import Document, Health, Metrics, Model, Models, Nothin
 from workbench.api.access import Access
 from workbench.api.body import BODY, Body, Handler, status_of
 from workbench.api.gate import SWALLOWED, guard
+from workbench.api.json_text import write_json
 from workbench.api.requests import Asked, chat, completion
 from workbench.api.vectors import Embeddings
 from workbench.api.words import Detokenize, Tokenize
@@ -110,7 +111,7 @@ class Generation(Body):
             self.answer.take(await pieces.get())
         self._check()
         if self.answer.heavy:  # Python's lock is shared, but others' tokens come in between
-            self.write(await asyncio.to_thread(lambda: json.dumps(self.body_of_answer())))
+            self.write(await asyncio.to_thread(lambda: write_json(self.body_of_answer())))
         else:
             self.write(self.body_of_answer())
 

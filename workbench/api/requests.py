@@ -13,6 +13,7 @@ from engine.core.errors import BadInput
 from engine.inference.requests.negative_prompt import lacking
 from engine.inference.requests.request import Sampling, sampling
 from workbench.api.formats import Format, response_format, tools
+from workbench.api.json_text import weigh
 
 PROMPTS = 64  # prompts in one request, at most
 MESSAGES = 1024
@@ -69,19 +70,6 @@ class Asked:
         longest = sum(min(wish.max_tokens, left) for left in room) * wish.n
         own = longest * (wish.logprobs + 1) if wish.logprobs else 0
         return own + sum(lengths) * (self.scores + 1)
-
-
-def read_json(body: bytes) -> dict[str, Any]:
-    """The body as a JSON object. Raises BadInput."""
-    try:
-        found = json.loads(body.decode("utf-8"))
-        if b"\\u" in body:  # half a surrogate pair is no text
-            json.dumps(found, ensure_ascii=False).encode("utf-8")
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        raise BadInput("body: not JSON") from None
-    if not isinstance(found, dict):
-        raise BadInput("body: not a JSON object")
-    return found
 
 
 def completion(fields: dict[str, Any]) -> Asked:
@@ -282,8 +270,11 @@ def _calls(calls: Any) -> list[dict[str, Any]]:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise BadInput(wrong)
+        given = function.get("arguments") or "{}"
+        if isinstance(given, str):
+            weigh(given.encode(), "messages: arguments")
         try:
-            arguments = json.loads(function.get("arguments") or "{}")
+            arguments = json.loads(given)
         except (ValueError, TypeError, RecursionError):
             raise BadInput(wrong) from None
         named = {"name": function["name"], "arguments": arguments}

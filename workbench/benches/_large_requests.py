@@ -37,6 +37,9 @@ KINDS: dict[str, Callable[[int], Asked]] = {  # each by how many bytes, about
     "a negative prompt": lambda n: _said(guidance=2.0, negative_prompt="ab " * (n // 3)),
     "a suffix": lambda n: _said(suffix="ab " * (n // 3)),
     "a schema": lambda n: _said(response_format=_schema(n // 30)),
+    "log-probabilities": lambda n: _said(  # as many as may be asked for
+        prompt=[[7] * 63] * 64, prompt_logprobs=min(n // 60_000, 62), max_tokens=1),
+    "numbers with points": lambda n: _said(user=[1.5] * (n // 5)),
     "lists in lists": lambda n: _said(user=_deep(min(n // 2, 900))),
     "unknown fields": lambda n: _said(**{f"f{at}": 1 for at in range(n // 11)}),
     "a name": lambda n: ("/v1/completions", {"model": "x" * n, "prompt": "a"}),

@@ -16,7 +16,7 @@ from engine.models.text.rules import check_rules, familiar, read_rules
 from engine.models.text.sentencepiece_file import read_model
 
 JSON, PIECES = "tokenizer.json", "tokenizer.model"  # the second where the first is not
-LONG = 512  # characters from which a text is encoded beside other Python threads
+LONG = 512  # characters, or tokens, from which the work is done beside other Python threads
 HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
@@ -129,7 +129,10 @@ class Tokenizer:
 
     def decode(self, ids: list[int], special: bool = False) -> str:
         """Text; `special` keeps special tokens visible."""
-        return str(self._asked(self.rules.decode, ids, skip_special_tokens=not special))
+        how = {"skip_special_tokens": not special}
+        if len(ids) < LONG:
+            return str(self._asked(self.rules.decode, ids, **how))
+        return str(self._asked(self.rules.decode_batch, [ids], **how)[0])  # as `encode` does
 
     def _asked(self, call: Callable[..., Any], what: Any, **how: Any) -> Any:
         """The library's answer. Raises BadInput where its rules cannot work on `what`."""

@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.errors import BadInput
 from workbench.api.handlers import Generation
-from workbench.api.requests import chat, completion, read_json
+from workbench.api.requests import chat, completion
 
 TEXT = {"model": "m", "prompt": "def f("}
 TALK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
@@ -123,12 +123,3 @@ def test_wrong_messages_are_refused(messages):
 def test_a_wrong_number_in_a_chat_is_refused(change):
     with pytest.raises(BadInput, match=r"give a number|logprobs"):
         chat({**TALK, **change})
-
-
-HALF_A_CHARACTER = rb'{"prompt": "\ud800"}'
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, HALF_A_CHARACTER])
-def test_a_body_that_is_no_object_is_refused(body):
-    with pytest.raises(BadInput, match="body"):
-        read_json(body)

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer as Rules
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from engine.core.errors import BadInput
-from engine.models.text.tokenizer import LONG, Tokenizer
+from engine.models.text.tokenizer import LONG, LONG, Tokenizer
 
 GREETING = "naïve 好的 👩‍👩‍👧 ok"
 
@@ -117,6 +117,14 @@ def test_special_tokens_come_from_whichever_file_names_them(tmp_path: Path) -> N
     assert tokenizer.bos == (3,)
     assert tokenizer.eos == (7, 8, 257)
     assert tokenizer.special_texts == {"bos_token": "<s>", "eos_token": "</s>"}
+
+
+@pytest.mark.parametrize("special", [False, True])
+def test_long_lists_are_decoded_as_short_ones_are(tokenizer: Tokenizer, special: bool) -> None:
+    """And beside other Python threads: by a call that lets go of the lock."""
+    ids = tokenizer.encode(GREETING) * LONG
+    whole = tokenizer.rules.decode(ids, skip_special_tokens=not special)
+    assert tokenizer.decode(ids, special) == whole
 
 
 def test_special_tokens_are_hidden_unless_asked_for(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""Bodies are weighed before they are read; long answers are written in pieces, as the same text."""
+
+import json
+import random
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.core.limits import changed, limits
+from workbench.api import json_text
+from workbench.api.json_text import read_json, write_json
+from workbench.api.requests import chat
+
+HALF_A_CHARACTER = rb'{"prompt": "\ud800"}'
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, HALF_A_CHARACTER])
+def test_a_body_that_is_no_object_is_refused(body):
+    with pytest.raises(BadInput, match="body"):
+        read_json(body)
+
+
+FLOODS = {
+    "names": lambda n: {str(at): 1 for at in range(n)},
+    "names that end in a stroke": lambda n: {f"{at}\\": 1 for at in range(2 * n)},
+    "texts": lambda n: ["a"] * n,
+    "lists": lambda n: [[]] * n,
+    "objects": lambda n: [{}] * n,
+    "objects of one": lambda n: [{"a": 1}] * n,
+    "numbers": lambda n: [1.0] * 8 * n,
+    "all": lambda n: [["a", {"b": [1, 2.0, None]}]] * n,
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_flood_of_entries_is_refused_before_it_is_read(kind, monkeypatch):
+    # A thousandth of the limit: what is asked is whether each kind is counted.
+    with changed(body_entries=limits().body_entries // 1000):
+        few, many = (json.dumps({"user": FLOODS[kind](n)}).encode() for n in (10, 132))
+        assert read_json(few)
+        monkeypatch.setattr(json_text.json, "loads", None)
+        with pytest.raises(BadInput, match="over the limit body_entries=131;"):
+            read_json(many)
+
+
+def test_letters_of_a_text_are_no_entries():
+    text = 'He said: "no", (or \\"yes\\"), and went. ' * 20_000
+    assert read_json(json.dumps({"prompt": text}).encode())["prompt"] == text
+
+
+def test_arguments_of_an_earlier_call_are_weighed_too():
+    given = json.dumps({str(at): 1 for at in range(1200)})
+    call = {"type": "function", "function": {"name": "f", "arguments": given}}
+    said = [{"role": "assistant", "tool_calls": [call]}]
+    assert chat({"model": "toy", "messages": said})
+    with changed(body_entries=1000), pytest.raises(BadInput, match="arguments: .*body_entries"):
+        chat({"model": "toy", "messages": said})
+
+
+def drawn(draw, deep=0):
+    kind = draw.randrange(7 if deep < 9 else 5)
+    if kind < 5:
+        return [None, True, draw.random(), draw.randint(-9, 9), 'ab"\u20ac\ud83d\ude00\n'][kind]
+    many = draw.choice([0, 1, 3])
+    if kind == 5:
+        return [drawn(draw, deep + 1) for _ in range(many)]
+    return {f"k{at}": drawn(draw, deep + 1) for at in range(many)}
+
+
+def test_what_is_written_is_what_json_writes():
+    draw = random.Random(4)
+    for _ in range(300):
+        value = {"a": drawn(draw), "b": [drawn(draw) for _ in range(3)]}
+        assert write_json(value) == json.dumps(value)
+    many = {"data": [{"embedding": [draw.random() for _ in range(3000)]}, {"embedding": []}]}
+    assert write_json(many) == json.dumps(many)
+
+
+def test_nothing_long_is_written_in_one_go(monkeypatch):
+    pieces, dumps = [], json.dumps
+    monkeypatch.setattr(json_text.json, "dumps", lambda v: (pieces.append(dumps(v)), pieces[-1])[1])
+    tops = [{f"t{at}": -0.5 for at in range(64)} for _ in range(2000)]
+    told = {"choices": [{"logprobs": {"tokens": ["ab"] * 9000, "top_logprobs": tops}}] * 2}
+    whole = write_json(told)
+    assert whole == dumps(told) and max(map(len, pieces)) < len(whole) / 200

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer as Rules
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from engine.core.errors import BadInput
-from engine.models.text.tokenizer import LONG, LONG, Tokenizer
+from engine.models.text.tokenizer import LONG, Tokenizer
 
 GREETING = "naïve 好的 👩‍👩‍👧 ok"
 

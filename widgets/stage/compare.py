@@ -16,12 +16,14 @@ from widgets.stage.stage import Stage
 from widgets.stage.strip import STRIP, interval, strip
 
 LETTERS = "ABCDEFGH"
+READING = "<p role='status'>Reading what differs between them, and how sure it is …</p>"
 
 
 class Compare:
     """Two or more runs, live or recorded. `titles` name them; else they are A, B, …
 
     `lanes`: the requests' lanes of all runs in one view, in place of each view once for every run.
+    `at_once`: read the logs here and now; else somebody calls `read` and `tell` later.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class Compare:
         names: Sequence[str],
         titles: Sequence[str] = (),
         lanes: bool = False,
+        at_once: bool = True,
     ) -> None:
         if not 2 <= len(runs) <= len(LETTERS):
             raise BadInput(f"compare: {len(runs)} runs; give 2 to {len(LETTERS)}")
@@ -46,25 +49,32 @@ class Compare:
             for track, run in enumerate(self.runs):
                 self.stage.open(run, track)
         self.is_dark = False
-        self._read: tuple[int, ...] = ()  # events of each run that `_chance` is of
-        self._chance: list[dict[str, Noise]] = []
+        self._text = READING  # of the logs, as escaped HTML
         self._table = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[TABLE], margin=0)
-        self.refresh()
+        if at_once:
+            self.read()
+        self.tell()
 
-    def refresh(self) -> None:
-        """Read the logs again: figures and differences as they are now."""
+    def read(self) -> None:
+        """Read the logs as they are now: figures, differences, intervals. Two runs of 20,000
+        requests take some seconds, so a page does it beside its loop."""
         logs = [run.log for run in self.runs]
-        read = tuple(len(log) for log in logs)
-        if self._read != read:  # draws take a while: not again for another theme
-            self._read = read
-            self._chance = [noises(logs[0], log) for log in logs[1:]]
-        self._table.object = tables(self.titles, logs, self._chance, self.is_dark)
+        chance = [noises(logs[0], log) for log in logs[1:]]
+        self._text = tables(self.titles, logs, chance)
+
+    def tell(self, fault: str = "") -> None:
+        """Show what was read, or in its place what went wrong, as escaped HTML."""
+        paint = theme.scheme(self.is_dark)
+        style = f"--ink:{paint.ink};--faint:{paint.faint};--line:{paint.line};--font:{theme.FONT}"
+        names = " · ".join(f"<b>{t[0]}</b>{html.escape(t[1:])}" for t in self.titles)
+        text = f"<p>{names}</p>{fault or self._text}"
+        self._table.object = f'<div class="compared" style="{html.escape(style)}">{text}</div>'
 
     def dark(self, on: bool) -> None:
         """Follow the page's theme."""
         self.is_dark = on
         self.stage.dark(on)
-        self.refresh()
+        self.tell()
 
     def start(self) -> None:
         """Tick from now on, in the page this is called from."""
@@ -89,18 +99,13 @@ class Compare:
         return pn.Column(*rows, self.stage.transport.bar, sizing_mode="stretch_width", margin=0)
 
 
-def tables(
-    titles: Sequence[str], logs: Sequence[Any], chance: Sequence[dict[str, Noise]], dark: bool
-) -> str:
+def tables(titles: Sequence[str], logs: Sequence[Any], chance: Sequence[dict[str, Noise]]) -> str:
     """The strip of differences, every figure and what differs in the settings, as escaped HTML."""
-    paint = theme.scheme(dark)
-    style = f"--ink:{paint.ink};--faint:{paint.faint};--line:{paint.line};--font:{theme.FONT}"
     measured = compared(logs)
     letters = [title[0] for title in titles]
     parts = strip(letters, logs, measured, chance)
-    parts += f"<div class='both'>{_figures(letters, measured, chance)}{_what(letters, logs)}</div>"
-    names = " · ".join(f"<b>{t[0]}</b>{html.escape(t[1:])}" for t in titles)
-    return f'<div class="compared" style="{html.escape(style)}"><p>{names}</p>{parts}</div>'
+    both = f"{_figures(letters, measured, chance)}{_what(letters, logs)}"
+    return f"{parts}<div class='both'>{both}</div>"
 
 
 def _figures(

@@ -1,6 +1,7 @@
 """The compare page: runs under one cursor, what differs between them, and by how much."""
 
 import asyncio
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -15,6 +16,7 @@ from workbench.pages.frame.shell import Shell, asked, asked_all, html
 from workbench.pages.runs_table import RUNS
 from workbench.pages.schedulers import SchedulerForm
 from workbench.pages.shelf.shelf import Shelf
+from workbench.pages.sizing.layout import in_a_line
 from workbench.pages.suggested_views import suggested_views
 from workbench.pages.trace_tables import of_two
 
@@ -100,11 +102,15 @@ class ComparePage:
         runs = [self.shelf.get(name) for name in names]
         self.lanes.visible = fits = can_interleave([run.log for run in runs])
         as_lanes = fits and self.lanes.value == WAYS[1]
-        self.compare = Compare(runs, suggested_views(runs[0].log), names, as_lanes)
-        self.compare.dark(self.shell.dark)
+        served = pn.state.curdoc is not None
+        views = suggested_views(runs[0].log)
+        self.compare = made = Compare(runs, views, names, as_lanes, at_once=not served)
+        made.dark(self.shell.dark)
+        if served:
+            pn.state.execute(partial(_read, made))
         traced = of_two(runs[0].log, runs[1].log)
-        self.place.objects = [*filter(None, [traced]), self.compare.__panel__()]
-        self.compare.start()
+        self.place.objects = [*filter(None, [traced]), made.__panel__()]
+        made.start()
 
     async def _run_pair(self, _: Any) -> None:
         """Run a study with its idea and without; show the two."""
@@ -152,6 +158,16 @@ class ComparePage:
         if asked("trace"):
             pn.state.onload(self.schedulers.run)
         return self.shell.page
+
+
+async def _read(made: Compare) -> None:
+    """Fill in what differs once it is known, beside the loop that serves every page."""
+    try:
+        await asyncio.to_thread(made.read)
+    except Exception as fault:  # in a task nobody else hears of it: the page says so
+        made.tell(in_a_line(fault))
+    else:
+        made.tell()
 
 
 def both(slug: str) -> list[tuple[str, Run]]:

@@ -47,3 +47,13 @@ def test_compared_canvas_views_share_the_longest_runs_time_axis():
     alone.open(short)
     alone.tick()
     assert alone.feeds[0].drawing._state["reach"] == 0.0
+
+
+def test_a_page_may_read_what_differs_later_beside_its_loop():
+    runs = [Run(serving(requests=6)), Run(serving(seed=3, requests=18))]
+    later, now = Compare(runs, ["levels"], at_once=False), Compare(runs, ["levels"])
+    assert "Reading what differs" in later._table.object and "B / A" not in later._table.object
+    later.read()
+    later.dark(True)
+    now.dark(True)
+    assert later._table.object == now._table.object and "B / A" in now._table.object

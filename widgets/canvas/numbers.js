@@ -21,6 +21,21 @@ export function seconds(value, scale = Math.abs(value), step = 0) {
   return `${close ? (value / size).toFixed(digits) : three(value / size)} ${name}`;
 }
 
+// A moment of a run as a clock tells it: 2:16.2 from a minute on, else seconds. `scale` as there.
+export function clockTime(value, scale = Math.abs(value), step = 0) {
+  if (scale < 60 * 0.9995) return seconds(value, scale, step);
+  const digits = step > 0 && step < 0.1 ? clamp(Math.ceil(-Math.log10(step) - 1e-9), 1, 6) : 1;
+  const whole = Number(value.toFixed(digits)), hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) - 60 * hours, rest = (whole % 60).toFixed(digits).padStart(digits + 3, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+}
+
+// A moment beside the newest one, `end`: −12.4 s, or now.
+export function ago(value, end) {
+  const before = end - value;
+  return before < 0.05 ? "now" : `−${seconds(Number(before.toFixed(1)))}`;
+}
+
 const SCALES = {
   "B": [[1, "B"], [2 ** 10, "KiB"], [2 ** 20, "MiB"], [2 ** 30, "GiB"], [2 ** 40, "TiB"]],
   "": [[1, ""], [1e3, "k"], [1e6, "M"], [1e9, "G"]],

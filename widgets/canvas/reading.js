@@ -1,7 +1,7 @@
 // The lane that is read: its text up to a moment, wrapped, at the foot of a view.
 
 import { css, mix } from "./colors.js";
-import { grouped, seconds } from "./numbers.js";
+import { clockTime, grouped } from "./numbers.js";
 import { fit } from "./text.js";
 import { textured } from "./texture.js";
 import { GAP } from "./timeline.js";
@@ -64,7 +64,7 @@ function readingHead(ctx, timeline, tokens, list, at, isLatest, y) {
   ctx.font = `12px ${colors.font}`;
   ctx.fillStyle = css(colors.faint);
   const said = list.reduce((n, i) => n + tokens.frame.token_accepted[i], 0);
-  ctx.fillText(`${grouped(said)}${isLatest ? " latest" : ""} tokens by ${seconds(at.until, frame.now)}`, after, y);
+  ctx.fillText(`${grouped(said)}${isLatest ? " latest" : ""} tokens by ${clockTime(at.until, frame.now)}`, after, y);
 }
 
 function drawPiece(ctx, timeline, tokens, i, x, y, width, lit) {

@@ -3,7 +3,7 @@
 import { css } from "./colors.js";
 import { copied } from "../page/clipboard.js";
 import { make } from "../page/nodes.js";
-import { clamp, grouped, seconds, worded } from "./numbers.js";
+import { clamp, clockTime, grouped, seconds, worded } from "./numbers.js";
 
 const HEADS = ["", "count", "in the range", "share", "mean", "p99"];
 
@@ -123,7 +123,7 @@ export class TimeRange {
     const { range, panel } = this, pieces = this.pieces(this.counted), rows = tally(pieces, range);
     const lanes = range.last - range.first + 1;
     const head = make("div", "pw-range-head");
-    make("b", "", head, `${seconds(range.from, range.to)} to ${seconds(range.to)}`);
+    make("b", "", head, `${clockTime(range.from, range.to)} to ${clockTime(range.to)}`);
     make("span", "", head, `${seconds(range.to - range.from)} of ${lanes > 1 ? `${grouped(lanes)} lanes` : this.laneName(range.first)}`);
     const button = (text, label, act) => {
       const made = make("button", "", head, text);

@@ -8,7 +8,7 @@ import { Bookmarks } from "./bookmarks.js";
 import { css, mix } from "./colors.js";
 import { make } from "../page/nodes.js";
 import { Finder } from "./finder.js";
-import { clamp, seconds, timeTicks } from "./numbers.js";
+import { ago, clamp, clockTime, seconds, timeTicks } from "./numbers.js";
 import { fit } from "./text.js";
 import { textured } from "./texture.js";
 import { Minimap } from "./minimap.js";
@@ -24,7 +24,7 @@ const RANGE_STRIDE = 1 / 20; // of what is in sight: how far a key moves a range
 // Seconds along the axis. `at` turns seconds into what is counted, `time` turns it back; `fades`:
 // what lies right of the cursor has not happened yet; `least`: what the closest zoom shows.
 export const TIME_SCALE = {
-  name: "time", fades: true, least: 0, at: (time) => time, time: (x) => x, ticks: timeTicks, word: seconds,
+  name: "time", fades: true, least: 0, at: (time) => time, time: (x) => x, ticks: timeTicks, word: seconds, moment: clockTime,
   end: (frame, reach) => Math.max(frame.now, reach),
 };
 
@@ -70,6 +70,7 @@ export class Timeline {
   get frame() { return this.card.frame; }
   get scale() { return this.view.scale?.() || TIME_SCALE; }
   get part() { return this.zoom || this.near; } // what is in sight, of more than that
+  get isRecent() { return Boolean(this.recent) && this.part === this.recent; } // the last seconds of a live run
   get from() { return this.part ? this.part[0] : 0; }
   get to() { return this.part ? this.part[1] : this.end; }
 
@@ -131,14 +132,27 @@ export class Timeline {
     // What a view would show first, until a person asks for all of it.
     const recent = this.scale === TIME_SCALE ? this.card.recent(this.end) : null;
     this.near = this.whole || this.card.trait("reach") ? null : view.near?.(frame, this.end) || recent;
+    this.recent = recent;
     Object.assign(this, { width, top: view.head + (this.mini?.high || 0), bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
-    this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
+    const alive = this.isRecent && !this.held ? this.alive(recent) : null;
+    this.pitch = clamp(room / Math.max(1, alive ? alive[1] - alive[0] + 1 : frame.lanes), ...view.pitch);
     this.fits = Math.max(1, Math.floor(room / this.pitch + 1e-6));
     if (frame.lanes > this.fits) this.pitch = room / this.fits; // no lane is cut in half
     this.most = Math.max(0, frame.lanes - this.fits);
-    if (!this.held) this.follow();
+    if (alive) this.first = alive[0];
+    else if (!this.held) this.follow();
     this.first = clamp(this.first, 0, this.most);
+  }
+
+  // The first and the last lane of those that had begun and not ended somewhere in a window.
+  alive([from, to]) {
+    const { born, ended, lane0 } = this.frame;
+    let found = null;
+    for (let i = 0; i < born.length; i++) {
+      if (born[i] <= to && ended[i] >= from) found = [found ? found[0] : lane0 + i, lane0 + i];
+    }
+    return found;
   }
 
   // Unless a person has scrolled: keep in view the lanes alive at the cursor.
@@ -240,9 +254,11 @@ export class Timeline {
 
   axis(ctx, now) {
     const { colors, cursor } = this.card, { scale, left, bottom } = this, right = this.width - GAP;
-    const found = scale.ticks(this.from, this.to, Math.max(2, (right - left) / 110));
-    const labels = found.map((value) => [value, scale.word(value, this.to, found[1] - found[0])]);
-    const label = cursorLabel(ctx, scale.word(scale.at(cursor), this.to), now, left, right);
+    const late = this.isRecent ? this.end : 0; // what counts back from the newest moment
+    const found = scale.ticks(this.from - late, this.to - late, Math.max(2, (right - left) / 110)).map((value) => value + late);
+    const labels = found.map((value) => [value, late ? ago(value, late) : scale.word(value, this.to, found[1] - found[0])]);
+    const said = late ? ago(cursor, late) : (scale.moment || scale.word)(scale.at(cursor), this.to);
+    const label = cursorLabel(ctx, said, now, left, right);
     const shown = now >= left - 1 && now <= right + 1;
     const plot = { left, right, bottom, x: { at: (value) => this.x(value) } };
     axisBelow(ctx, colors, plot, labels, left, right, shown && [label.at - label.half, label.at + label.half]);

@@ -4,7 +4,7 @@
 import { axisBelow, cursorLabel, drawCursor } from "../canvas/axes.js";
 import { css } from "../canvas/colors.js";
 import { make } from "../page/nodes.js";
-import { clamp, seconds, timeTicks, worded } from "../canvas/numbers.js";
+import { ago, clamp, clockTime, seconds, timeTicks, worded } from "../canvas/numbers.js";
 import { Card } from "../canvas/card.js";
 import { NAME_ROOM, Plot, READ_ROOM } from "./plot.js";
 import { TIME, chartKey, pointerActs, zoomKey } from "./pointer.js";
@@ -115,13 +115,15 @@ class Chart {
 
   axis(ctx, plot, cursor) {
     const { colors } = this.card, { left, right, bottom, from, to } = plot;
-    const found = timeTicks(from, to, Math.max(2, Math.floor((right - left) / (cursor === null ? 56 : 90))));
+    const late = plot.spec.timed && !this.zooms.get(zoomKey(plot)) && this.recent() ? plot.spec.right : 0;
+    const count = Math.max(2, Math.floor((right - left) / (cursor === null ? 56 : 90)));
+    const found = timeTicks(from - late, to - late, count).map((value) => value + late);
     const isTime = plot.spec.x_unit === "s";
-    const labels = found.map((value) => [value, isTime ? seconds(value, to, found[1] - found[0])
+    const labels = found.map((value) => [value, late ? ago(value, late) : isTime ? seconds(value, to, found[1] - found[0])
       : worded(value, plot.spec.x_unit, to)]);
     const now = cursor === null ? NaN : plot.x.at(cursor);
     const shown = now >= left - 1 && now <= right + 1;
-    const label = shown && cursorLabel(ctx, seconds(cursor, to), now, left, right);
+    const label = shown && cursorLabel(ctx, late ? ago(cursor, late) : clockTime(cursor, to), now, left, right);
     axisBelow(ctx, colors, plot, labels, left - 6, right + 30, label && [label.at - label.half, label.at + label.half]);
     if (shown) drawCursor(ctx, colors, label, now, this.laid[0].top, bottom);
   }

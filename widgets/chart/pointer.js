@@ -1,6 +1,6 @@
 // What a person does on a chart: read, choose an owner, seek, zoom along x by dragging or by keys.
 
-import { clamp, seconds, worded } from "../canvas/numbers.js";
+import { clamp, clockTime, worded } from "../canvas/numbers.js";
 
 const MOST_READ = 10; // lines of a reading; with more, those of the plot under the pointer
 // pixels a press may wander as a click, and of a band to zoom into
@@ -69,7 +69,7 @@ function valueAt(plot, x) {
 // The moment under the pointer and what every line is then.
 function timeWords(chart, plot, x) {
   const time = valueAt(plot, x), count = chart.laid.reduce((sum, each) => sum + each.lines.length, 0);
-  const lines = [seconds(time, plot.to, (plot.to - plot.from) / 400)];
+  const lines = [clockTime(time, plot.to, (plot.to - plot.from) / 400)];
   for (const each of count > MOST_READ ? [plot] : chart.laid) {
     for (const line of each.lines) {
       const value = each.value(line, time);

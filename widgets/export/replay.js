@@ -3,7 +3,7 @@
 
 import { css, palette } from "../canvas/colors.js";
 import { make } from "../page/nodes.js";
-import { clamp, countBelow, seconds } from "../canvas/numbers.js";
+import { clamp, clockTime, countBelow } from "../canvas/numbers.js";
 
 class StillModel {
   constructor(values) {
@@ -124,6 +124,6 @@ function openBar(host, model, end, seek) {
   };
   return (time) => {
     slider.value = end ? time / end * 1000 : 0;
-    text.textContent = seconds(time, end);
+    text.textContent = clockTime(time, end);
   };
 }

@@ -2,7 +2,7 @@
 // time, duration, playing, speed, follow, live, paused, modelled, steps, work, pinned, is_dark,
 // options; what a person does goes out as `command` {do, …}.
 
-import { worded } from "../canvas/numbers.js"
+import { clockTime } from "../canvas/numbers.js"
 
 const SPEEDS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
 const ANSWER = 400 // milliseconds the host may take before it is asked again
@@ -220,7 +220,7 @@ function render({ model, el }) {
 
   // Written only where it differs: the page lays itself out anew after every word.
   function label(time) {
-    const now = worded(time, "s"), all = `of ${worded(model.get("duration"), "s")}`
+    const length = model.get("duration"), now = clockTime(time, length), all = `of ${clockTime(length)}`
     if (moment.textContent !== `${now} `) {
       moment.textContent = `${now} `
       scrub.setAttribute("aria-valuetext", now)

@@ -2,7 +2,7 @@
 
 import { css, mix } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
-import { clamp, countBelow, grouped, seconds, timeTicks } from "../../canvas/numbers.js";
+import { ago, clamp, clockTime, countBelow, grouped, seconds, timeTicks } from "../../canvas/numbers.js";
 import { hatch } from "../../canvas/texture.js";
 
 const LEGEND_WIDTH = 104;
@@ -12,6 +12,7 @@ export class Levels {
   constructor(card) {
     this.card = card;
     this.run = "";
+    this.from = this.to = 0; // what is in sight
     this.last = 0; // the latest moment seen of this run: scrubbing back keeps the axis
   }
 
@@ -29,7 +30,9 @@ export class Levels {
     const right = width - LEGEND_WIDTH, bottom = height - LEVEL_AXIS, top = 4;
     const pages = Math.max(1, frame.state.length);
     this.right = right;
-    const x = (t) => (this.last ? t / this.last : 0) * right;
+    const recent = this.card.recent(this.last); // of a live run
+    [this.from, this.to] = recent || [0, this.last];
+    const x = (t) => (this.to > this.from ? clamp((t - this.from) / (this.to - this.from), 0, 1) : 0) * right;
     const y = (n) => bottom - (n / pages) * (bottom - top);
     const end = Math.max(cursor, frame.time[frame.time.length - 1]); // nothing happened since
     ctx.fillStyle = css(tones.free);
@@ -81,14 +84,15 @@ export class Levels {
     ctx.moveTo(0, bottom + 0.5);
     ctx.lineTo(right, bottom + 0.5);
     ctx.stroke();
-    const found = timeTicks(0, this.last, Math.max(2, right / 110));
+    const late = this.from > 0 ? this.last : 0, x = (t) => (this.to > this.from ? (t - this.from) / (this.to - this.from) : 0) * right;
+    const found = timeTicks(this.from - late, this.to - late, Math.max(2, right / 110)).map((value) => value + late);
     found.forEach((value, i) => {
-      const at = this.last ? value / this.last * right : 0;
+      const at = x(value);
       ctx.textAlign = i === 0 ? "left" : at > right - 24 ? "right" : "center";
-      ctx.fillText(seconds(value, this.last), at, bottom + 11);
+      ctx.fillText(late ? ago(value, late) : seconds(value, this.last), at, bottom + 11);
     });
     ctx.textAlign = "left";
-    const now = this.last ? Math.min(1, cursor / this.last) * right : 0;
+    const now = clamp(x(cursor), 0, right);
     ctx.fillStyle = css(colors.ink);
     ctx.fillRect(Math.round(now) - 1, top - 4, 2, bottom - top + 4);
     ctx.beginPath();
@@ -121,14 +125,14 @@ export class Levels {
 
   // The moment under the pointer, null outside of the chart.
   moment(x) {
-    return x <= this.right ? clamp(x / this.right, 0, 1) * this.last : null;
+    return x <= this.right ? this.from + clamp(x / this.right, 0, 1) * (this.to - this.from) : null;
   }
 
   words(x) {
     const time = this.moment(x), { frame } = this.card;
     if (time === null || time > Math.max(this.card.cursor, frame.time[frame.time.length - 1])) return null;
     const i = Math.max(0, countBelow(frame.time, time + 1e-12) - 1);
-    return [seconds(time, this.last), `${grouped(frame.used[i])} used`, `${grouped(frame.cached[i])} cached`,
+    return [clockTime(time, this.last), `${grouped(frame.used[i])} used`, `${grouped(frame.cached[i])} cached`,
       `${grouped(frame.free[i])} free`, `${grouped(frame.host[i])} on the host`];
   }
 }
@@ -143,7 +147,7 @@ export function showDecisions(list, decisions, scale) {
       make("span", "pw-text pw-when", item);
       make("span", "pw-text", item);
     }
-    const when = seconds(time, scale);
+    const when = clockTime(time, scale);
     if (item.children[0].textContent !== when) item.children[0].textContent = when;
     if (item.children[1].textContent !== text) item.children[1].textContent = text;
   });

@@ -3,7 +3,7 @@
 import { laneChooser } from "../../canvas/chooser.js";
 import { css, mix, textOn } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
-import { clamp, countBelow, grouped, seconds } from "../../canvas/numbers.js";
+import { clamp, clockTime, countBelow, grouped, seconds } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
 import { fit } from "../../canvas/text.js";
 import { hatch, textured } from "../../canvas/texture.js";
@@ -286,7 +286,7 @@ function drawEnds(ctx, timeline) {
 }
 
 function laneWords(timeline, spot, step) {
-  const { frame } = timeline, when = seconds(spot.time, timeline.to);
+  const { frame } = timeline, when = clockTime(spot.time, timeline.to);
   if (step >= 0) {
     const took = frame.step_stop[step] - frame.step_start[step];
     return [`Step ${grouped(frame.step_number[step] + 1)}: ${seconds(took)}`,
@@ -309,7 +309,7 @@ function laneWords(timeline, spot, step) {
     lines.push(`${frame.states[frame.stretch_state[i]]} for ${seconds(took)}`);
   }
   if (frame.ended[place] <= spot.time) {
-    lines.push(`${frame.outcomes[frame.outcome[place]]} at ${seconds(frame.ended[place])}` +
+    lines.push(`${frame.outcomes[frame.outcome[place]]} at ${clockTime(frame.ended[place])}` +
       (frame.whys[place] ? `: ${frame.whys[place]}` : ""));
   }
   return spot.time < 0 ? lines : [...lines, when]; // beside the names there is no time

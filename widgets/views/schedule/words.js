@@ -1,6 +1,6 @@
 // What the pointer says over a schedule.
 
-import { grouped, seconds, worded } from "../../canvas/numbers.js";
+import { clockTime, grouped, seconds, worded } from "../../canvas/numbers.js";
 import { causeOf, gapAt, launchWords } from "./launches.js";
 import { memoryAt } from "./memory.js";
 
@@ -15,7 +15,7 @@ export function spanWords(t, i) {
       `${lane}: ${seconds(stop - start)} together from ${seconds(start)}`, "zoom in to see each"];
   }
   const lines = [task < 0 ? kind : `${kind}, ${frame.tasks[task]}`,
-    `${lane}: ${seconds(stop - start)}`, `from ${seconds(start, stop)} to ${seconds(stop)}`];
+    `${lane}: ${seconds(stop - start)}`, `from ${clockTime(start, stop)} to ${clockTime(stop)}`];
   lines.push(...launchWords(frame, i));
   if (frame.layers > 1 && frame.span_layer[i]) lines[0] += " (modelled)";
   const error = frame.span_error[i];
@@ -43,13 +43,13 @@ export function gapWords(t, spot) {
   const lane = frame.names[spot.lane], gap = gapAt(frame, spot);
   const why = gap < 0 ? [] : [causeOf(frame, gap, to - from)];
   const idle = frame.turns ? "does not run" : "idle";
-  if (frame.span_row.length < frame.total) return [`${lane}: ${idle}`, seconds(spot.time, t.to), ...why];
-  return [`${lane}: ${idle} for ${seconds(to - from)}`, `from ${seconds(from, to)} to ${seconds(to)}`, ...why];
+  if (frame.span_row.length < frame.total) return [`${lane}: ${idle}`, clockTime(spot.time, t.to), ...why];
+  return [`${lane}: ${idle} for ${seconds(to - from)}`, `from ${clockTime(from, to)} to ${clockTime(to)}`, ...why];
 }
 
 export function memoryWords(t, row, time) {
   const { frame } = t, held = memoryAt(frame, row, time), total = held.reduce((a, b) => a + b, 0);
-  const lines = [`${frame.names[row]}: ${worded(total, "B")} at ${seconds(time, t.to)}`];
+  const lines = [`${frame.names[row]}: ${worded(total, "B")} at ${clockTime(time, t.to)}`];
   frame.memory_kinds.forEach((kind, i) => { if (held[i] > 0) lines.push(`${kind}: ${worded(held[i], "B")}`); });
   if (frame.memory_limit) lines.push(`${worded(total / frame.memory_limit, "%")} of the limit`);
   return lines;

@@ -1,6 +1,6 @@
 // Whom a token attended to: the sample of its step, or of the last sampled one before it.
 
-import { countBelow, seconds } from "../../canvas/numbers.js";
+import { clockTime, countBelow } from "../../canvas/numbers.js";
 import { readable } from "../../canvas/token_text.js";
 
 // The last sample of a lane's attention up to a moment: {time, shares: block -> share}; or null.
@@ -26,7 +26,7 @@ export function lookOf(t, lanes, { token }) {
   if (!sample) return null;
   const { shares, time } = sample, isOwn = time >= frame.token_time[token] - 1e-12;
   const name = frame.names[t.at(lane)];
-  const text = isOwn ? `attention of “${lanes.text(token)}” by block` : `attention of ${name} at ${seconds(time, frame.now)}`;
+  const text = isOwn ? `attention of “${lanes.text(token)}” by block` : `attention of ${name} at ${clockTime(time, frame.now)}`;
   return { lane, shares, most: Math.max(1e-9, ...shares.values()), text };
 }
 

@@ -2,7 +2,7 @@
 
 import { css, mix } from "../../canvas/colors.js";
 import { drawnLegend } from "../../canvas/drawn_legend.js";
-import { grouped, seconds, three } from "../../canvas/numbers.js";
+import { clockTime, grouped, three } from "../../canvas/numbers.js";
 import { FORK, marksNear } from "./edges.js";
 
 export function threadWords(t, lanes, state, spot) {
@@ -15,7 +15,7 @@ export function threadWords(t, lanes, state, spot) {
     if (parent >= 0 && t.known(parent)) lines.push(`child of ${frame.names[t.at(parent)]}`);
     if (frame.ended[place] <= t.card.cursor + 1e-12) {
       const how = frame.outcomes[frame.outcome[place]], why = frame.whys[place];
-      lines.push(`${how} at ${seconds(frame.ended[place], frame.now)}${why ? `: ${why}` : ""}`);
+      lines.push(`${how} at ${clockTime(frame.ended[place], frame.now)}${why ? `: ${why}` : ""}`);
     }
     lines.push(...marksNear(t, state.axis, spot));
   }
@@ -27,7 +27,7 @@ function tokenLines(t, lanes, { token, axis }) {
   const { frame } = t, likely = frame.token_logprob[token];
   const share = `probability ${three(Math.exp(likely) * 100)} % (log ${three(likely).replace("-", "−")})`;
   const when = `${axis === "place" ? `token ${grouped(frame.token_place[token] + 1)} of its path, ` : ""}`
-    + seconds(frame.token_time[token], frame.now);
+    + clockTime(frame.token_time[token], frame.now);
   if (lanes.isBinned) return [`${grouped(frame.token_count[token])} tokens from ${when} on`, `mean ${share}`];
   return [`“${lanes.text(token)}” at ${when}`, share,
     ...(frame.token_accepted[token] ? [] : ["a draft that verification refused"])];
@@ -35,7 +35,7 @@ function tokenLines(t, lanes, { token, axis }) {
 
 function edgeLine(t, i) {
   const { frame } = t, [to, source] = [frame.edge_to[i], frame.edge_source[i]].map((lane) => frame.names[t.at(lane)]);
-  const when = seconds(frame.edge_time[i], frame.now);
+  const when = clockTime(frame.edge_time[i], frame.now);
   return frame.edge_kind[i] === FORK ? `${to} forked from ${source} at ${when}` : `${to} read ${source} at ${when}`;
 }
 

@@ -19,6 +19,7 @@ QUESTION = "What does each request say, and how sure is it of each token?"
 EMPTY = "No tokens yet. Start a run, or open a recorded one: every token flows in here."
 OVER = ("finished", "aborted", "rejected", "pruned", "joined")
 LONGEST = 200  # bytes kept of one token's text
+LATELY = 5.0  # seconds before the cursor that a rate is over
 
 
 class TokenRiver(LaneFold):
@@ -89,12 +90,15 @@ class TokenRiver(LaneFold):
         """The figures as they stood at each moment."""
         said = self.tokens["accepted"] > 0
         times, likely = self.tokens["time"], self.tokens["logprob"]
-        took = times[said] - (float(times[0]) if len(times) else 0.0)
-        count = np.arange(1.0, len(took) + 1)
-        rate = np.divide(count, took, out=np.full(len(took), np.nan), where=took > 0)
+        begun = float(times[0]) if len(times) else 0.0
         found = {
             0: counting(times[said]),
-            1: Running(times[said], rate, said=AT_END, empty=True),
+            1: Running(
+                times[said],
+                _rates(times[said], begun),
+                said="on average" if self.closed else "now",
+                empty=True,
+            ),
             2: mean(times[said], likely[said]),
         }
         when, came = self._passes()
@@ -108,8 +112,11 @@ class TokenRiver(LaneFold):
     def _figures(self) -> list[list[str]]:
         count = len(self.tokens) - self.refused
         first = float(self.tokens["time"][0]) if len(self.tokens) else 0.0
-        took = self.now - first
-        rate = count / took if took > 0 else float("nan")
+        said = self.tokens["time"][self.tokens["accepted"] > 0] if not self.closed else ()
+        late = max(first, self.now - LATELY)
+        told = count if self.closed else len(said) - int(np.searchsorted(said, late))
+        took = self.now - (first if self.closed else late)
+        rate = told / took if took > 0 else float("nan")
         mean = figure(-self.surprise / count if count else float("nan"))
         figures = [
             ["tokens", f"{count:,}"],
@@ -122,3 +129,11 @@ class TokenRiver(LaneFold):
         if self.refused:
             figures.append(["drafts refused", figure(self.refused / len(self.tokens), "%")])
         return figures
+
+
+def _rates(times: np.ndarray, begun: float) -> np.ndarray:
+    """Tokens a second at each of `times`, over the seconds lately or since `begun`."""
+    since = np.maximum(times - LATELY, begun)
+    count = np.arange(1.0, len(times) + 1) - np.searchsorted(times, since)
+    took = times - since
+    return np.divide(count, took, out=np.full(len(times), np.nan), where=took > 0)

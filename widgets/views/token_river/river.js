@@ -1,7 +1,7 @@
 // The lanes of the token river: ticks where tokens are close, their text where there is room.
 
 import { css, mix, textOn } from "../../canvas/colors.js";
-import { clamp, seconds, three } from "../../canvas/numbers.js";
+import { clamp, clockTime, three } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
 import { hatch } from "../../canvas/texture.js";
 import { beginsBranch, outlineToken, surety } from "../../canvas/token_text.js";
@@ -112,7 +112,7 @@ export function tokenWords(timeline, i) {
   const { frame } = timeline, likely = frame.token_logprob[i];
   const name = frame.names[timeline.at(frame.token_lane[i])];
   const share = Math.exp(likely) * 100;
-  return [`${name} at ${seconds(frame.token_time[i], timeline.to)}`,
+  return [`${name} at ${clockTime(frame.token_time[i], timeline.to)}`,
     `probability ${three(share)} % (log ${three(likely).replace("-", "−")})`,
     ...became(frame.token_part[i], frame.token_branch[i])];
 }

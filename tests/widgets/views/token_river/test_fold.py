@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
-from engine.core.events import Branch, Opened, Span, Token
+from engine.core.events import Branch, Closed, Opened, Span, Token
 from tests.widgets.made_runs import serving
 from tests.widgets.views.page_map.test_pool import same
 from widgets.fold import History
+from widgets.theme import figure
 from widgets.views.request_lanes.detail import MOST
 from widgets.views.token_river import TokenRiver
 from widgets.views.token_river.detail import MOST_READ, reduce
@@ -114,3 +115,12 @@ def test_tokens_of_one_moment_are_no_drafts_where_nothing_verifies():
     assert folded(events)["token_part"].tolist() == [SAID, SAID]
     verify = Span(1.0, "verify", "verify", 0.5)
     assert folded([*events, verify])["token_part"].tolist() == [HELD, SAID], "all held"
+
+
+def test_a_live_rate_is_over_the_last_seconds_and_a_finished_ones_over_the_whole():
+    events = [Opened(0.0, {}), *(Token(float(n), "r0", "a") for n in range(10)),
+              *(Token(100 + n / 10, "r0", "a") for n in range(1, 51))]  # fmt: skip
+    live, done = folded(events), folded([*events, Closed(105.0, "finished")])
+    assert dict(live["figures"])["tokens per second"] == "10"
+    assert dict(done["figures"])["tokens per second"] == figure(60 / 105)
+    assert live["running1_value"][-1] == done["running1_value"][-1] == 10.0

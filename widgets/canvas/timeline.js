@@ -140,7 +140,7 @@ export class Timeline {
     this.fits = Math.max(1, Math.floor(room / this.pitch + 1e-6));
     if (frame.lanes > this.fits) this.pitch = room / this.fits; // no lane is cut in half
     this.most = Math.max(0, frame.lanes - this.fits);
-    if (alive) this.first = alive[0];
+    if (alive) this.first = Math.max(alive[0], alive[1] - this.fits + 1); // the newest, of more than fit
     else if (!this.held) this.follow();
     this.first = clamp(this.first, 0, this.most);
   }

@@ -15,6 +15,7 @@ from engine.core.events import AnyEvent, Blob, Closed, Opened
 from engine.core.plot import BOUND, MODELLED, PREFIX
 from widgets.chart.picture import extremes
 from widgets.fold import Fold, nothing
+from widgets.views.curves.last_points import last_points
 
 QUESTION = "How does it grow, and where does it bend?"
 EMPTY = "No curves yet. Start a run: each point is drawn once it has been measured."
@@ -92,7 +93,7 @@ class Curves(Fold):
             "high": high,
             "points": at + left_out,
             "wrong": wrong,
-            "figures": [["curves", f"{len(hues):,}"], ["points", f"{at + left_out:,}"]],
+            **last_points(panels, x, y),
         }
 
     def _axes(self, panel: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_bounds_and_modelled_lines_share_the_name_of_what_they_belong_to():
     assert modelled["base"] == "ours" and modelled["hue"] == ours["hue"]
     assert line(frame, "a", "bandwidth (bound)")[0]["bound"]
     assert line(frame, "b", "theirs")[0]["hue"] != ours["hue"]
-    assert frame["figures"][0] == ["curves", "2"]
+    assert frame["figures"] == [["ours", "1"], ["ours (modelled)", "2"]]  # a limit ends nowhere
 
 
 def test_on_the_virtual_clock_every_line_is_modelled_but_a_bound():
@@ -108,3 +108,14 @@ def test_the_header_says_what_the_curves_answer():
     fold = Curves()
     fold.add(Opened(0.0, {}, facts={"question": "Which is faster?"}))
     assert fold.copy().frame()["question"] == "Which is faster?"
+
+
+def test_figures_are_where_the_lines_of_the_first_panel_end():
+    axes = {"time": {"x": "tensor (B)", "y": "time (s)"}}
+    lines = [(f"curve/time/{n}", [[1024, 2048], [9.0, 0.001 * n]]) for n in range(1, 6)]
+    frame = made(*lines, ("curve/other/b", [[1], [3]]), facts=axes).frame()
+    assert frame["figures"] == [["least: 1", "1 ms"], ["most: 5", "5 ms"]]
+    assert frame["meant"][0] == "time: time of 1 where it ends, at tensor 2 KiB"
+    few = made(*lines[:2], facts=axes).frame()
+    assert few["figures"] == [["1", "1 ms"], ["2", "2 ms"]]
+    assert made().frame()["figures"] == []

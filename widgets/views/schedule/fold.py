@@ -5,7 +5,7 @@ time was not measured. `facts["lanes"]` of the header names the lanes to show, i
 every lane is shown. `facts["lanes_of"]` "step": they are of a step's operations; those with spans
 are shown, and the view opens where most goes on side by side. `Level` events named `memory/<kind>`
 are bytes held; `facts["memory_limit"]` is how many there may be. A `Move` between two lanes stands
-in a strip under each. Lanes named `link …` are links: they count in no figure of who is idle.
+in a strip under each, in place of lanes named `link …`; those count in no figure of who is idle.
 `facts["workers"]` says how many machines all lanes share, where lanes are jobs that take turns.
 `facts["plan"]` is the schedule as text, a line for each lane; `Mark` events of the lane `plan` say
 of it what a checker or a measure found. `facts["devices"]` has the category of each name in a
@@ -136,16 +136,24 @@ class Schedule(CanvasFold):
         if self.device_lanes:
             called = list(table.lanes)
             order.sort(key=lambda lane: called[lane] not in self.device_lanes)
-        row = np.empty(len(order), np.int32)
-        row[order] = np.arange(len(order), dtype=np.int32)
         names, spans = list(table.lanes), {k: np.array(v) for k, v in table.columns.items()}
         levels = {k: np.array(v) for k, v in self.levels.items()}
         of_tag = np.array(table.of_tag, np.int32).reshape(-1, 2)
+        workers = [lane for lane in order if not is_link(names[lane])]
+        moves = self.messages.frame({names[lane]: n for n, lane in enumerate(workers)}, of_tag)
+        if moves and len(workers) < len(order):  # what links carry is told under their ends
+            order = workers
+        row = np.full(len(names), -1, np.int32)
+        row[order] = np.arange(len(order), dtype=np.int32)
+        if len(order) < len(names):
+            spans, levels = (
+                {k: v[row[of["lane"]] >= 0] for k, v in of.items()} for of in (spans, levels)
+            )
         modelled = self.clock == "virtual" or bool(len(of_tag) and of_tag[:, 1].all())
         return {
             "any": bool(len(spans["lane"])),
             "modelled": modelled,
-            "lanes": len(names),
+            "lanes": len(order),
             "turns": self.workers > 0,
             "names": [names[lane] for lane in order],
             "kinds": list(table.kinds),
@@ -159,7 +167,7 @@ class Schedule(CanvasFold):
             "span_task": of_tag[spans["tag"], 0],
             "span_layer": of_tag[spans["tag"], 1].astype(np.uint8),
             **self._launches(row),
-            **self.messages.frame({names[lane]: n for n, lane in enumerate(order)}, of_tag),
+            **moves,
             "memory_kinds": list(self.memory_kinds),
             "memory_limit": self.limit,
             "level_row": row[levels["lane"]] if len(order) else levels["lane"],

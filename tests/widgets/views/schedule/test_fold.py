@@ -264,3 +264,16 @@ def test_messages_too_many_for_a_screen_are_put_together_and_zooming_in_parts_th
     assert whole["move_count"].sum() == 2 * count and whole["move_bytes"].sum() == 2 * count
     near = reduce(frame, {"start": 100.0, "stop": 120.0, "first": 0, "last": 2})
     assert set(near["move_count"].tolist()) == {1}
+
+
+def test_links_whose_messages_stand_under_their_ends_have_no_lane_of_their_own():
+    made = [
+        span("link 0 to 1", "send", 2, 3), span("rank 0", "F", 0, 2), span("rank 1", "F", 3, 4),
+        Level(1.0, "rank 1", "memory/weights", 5.0),
+    ]  # fmt: skip
+    apart = folded(log(*made))
+    assert sorted(apart["names"]) == ["link 0 to 1", "rank 0", "rank 1"]
+    frame = folded(log(*made, Move(3.0, "rank 0", "rank 1", 8.0, 2.0)))
+    assert frame["names"] == ["rank 0", "rank 1"] and frame["lanes"] == 2
+    assert frame["span_row"].tolist() == [0, 1] and frame["level_row"].tolist() == [1]
+    assert frame["figures"] == apart["figures"]

@@ -15,7 +15,7 @@ ABOUT = "measure: run one of the benchmarks and print its table"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="the benchmark (default: list them)"
+        "name", nargs="?", metavar="NAME", help="the benchmark (default, and list: list them)"
     )
     parser.add_argument("--full", action="store_true", help="the sizes that claims are stated for")
     parser.add_argument("--save", metavar="FILE", help="keep the run that was measured (gpu)")
@@ -43,7 +43,7 @@ def _about(name: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.name is None:
+    if args.name in (None, "list"):
         found = [(name.replace("_", "-"), _about(name)) for name in names()]
         if args.json:
             print_json([{"name": name, "about": about} for name, about in found])

@@ -45,6 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--knobs", action="store_true", help="list the knobs and stop")
+    parser.add_argument("--presets", action="store_true", help="list the presets and stop")
 
 
 def changes(pairs: Sequence[str]) -> dict[str, Any]:
@@ -65,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = study(args.slug)
     config = chosen.configured({**_described(args.described), **changes(args.set)}, args.preset)
+    if args.presets:
+        return _list_presets(chosen, args.json)
     if args.knobs:
         return list_knobs(config, args.json)
     for place in (args.save, args.picture):
@@ -119,6 +122,20 @@ def _save_picture(log: Log, slug: str, name: str, when: tuple[float, bool], plac
         raise BadInput(f"--picture {place}: no browser drew it; install one of {browsers}")
     with written(place, "the picture") as part:
         part.write_bytes(shrunk(drawn))
+
+
+def _list_presets(chosen: Study, as_json: bool) -> int:
+    """Print each preset, the words of its button on the page and what it turns; exit code 0."""
+    words = {repr(dict(turns)): text for text, turns in chosen.tries}
+    found = [(name, words.pop(repr(dict(turns)), ""), turns)
+             for name, turns in chosen.presets.items()]  # fmt: skip
+    found += [("", text, turns) for text, turns in chosen.tries if text in words.values()]
+    if as_json:
+        print_json([{"preset": n, "button": b, "turns": dict(turns)} for n, b, turns in found])
+    else:
+        rows = [(n or "–", b, " ".join(f"{k}={v}" for k, v in t.items())) for n, b, t in found]
+        print_table(("preset", "button on the page", "turns (--set)"), rows)
+    return 0
 
 
 def list_knobs(config: Any, as_json: bool) -> int:

@@ -1,6 +1,6 @@
 """Addresses that there is no page for."""
 
-from workbench.pages.frame.unknown import LONGEST, page
+from workbench.pages.frame.unknown import LONGEST, page, study_of
 
 SLUGS = ["flover", "hogwild", "parallelbench"]
 
@@ -14,3 +14,10 @@ def test_what_was_asked_is_text_and_short():
     shown = page("/<script>alert(1)</script>" + "x" * 1000, SLUGS, "")
     assert "<script>" not in shown and "&lt;script&gt;" in shown
     assert len(shown) < 1500 and "x" * LONGEST not in shown
+
+
+def test_a_systems_bare_name_leads_to_its_study():
+    assert study_of("/flover", SLUGS, "") == "/study?slug=flover"
+    assert study_of("/app/study/hogwild/", SLUGS, "/app") == "/app/study?slug=hogwild"
+    for other in ("/", "/flove", "//evil.example/flover", "/a/flover", "/study", "/flover/x"):
+        assert study_of(other, SLUGS, "") == ""

@@ -24,12 +24,22 @@ class Unknown(RequestHandler):
         self.slugs = slugs
 
     def prepare(self) -> None:
-        """Answers whatever the method."""
-        self.set_status(404)
+        """Answers whatever the method; a system's bare name leads to its study."""
         secure(self._headers)
-        asked = self.request.path
+        asked, prefix = self.request.path, str(getattr(self.application, "prefix", ""))
+        if place := study_of(asked, self.slugs(), prefix):
+            self.redirect(place)
+            return
+        self.set_status(404)
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.finish(page(asked, self.slugs(), str(getattr(self.application, "prefix", ""))))
+        self.finish(page(asked, self.slugs(), prefix))
+
+
+def study_of(asked: str, slugs: list[str], prefix: str) -> str:
+    """Where the study is that `/SLUG` or `/study/SLUG` names; "" for any other address."""
+    words = asked.removeprefix(prefix).strip("/").split("/")
+    named = words[-1] if words[:-1] in ([], ["study"]) else ""
+    return f"{prefix}/study?slug={named}" if named in slugs else ""
 
 
 def page(asked: str, slugs: list[str], prefix: str) -> str:

@@ -2,7 +2,8 @@
 
 Each is tried by tests of this suite, in a process of its own with a bound of time. What each test
 came to, and what it said where it failed, is kept; the next call goes on from there, within a
-figure too. A figure is met only where all that is asked of it was tried and held.
+figure too, and no test runs twice for two figures. A figure is met only where all that is asked of
+it was tried and held.
 """
 
 import argparse
@@ -38,12 +39,15 @@ def main() -> int:
     form = "full" if args.full else "short"
     kept = _kept(args.out)
     until = time.monotonic() + args.seconds
+    if args.again:
+        for before in args.out.parent.glob(f"{args.out.name}.*"):
+            before.unlink()
     for figure in wanted:
         key = f"{figure.number} {form} {commit}"
-        pieces = args.out.with_name(f"{args.out.name}.{key.replace(' ', '-')}")
-        if args.again:
-            pieces.unlink(missing_ok=True)
-        elif key in kept and kept[key]["verdict"] not in (OVER, CUT):
+        # What lasts is another test where it is to last longer.
+        lasting = f".{args.soak:g}-minutes" if figure.lasts and args.full else ""
+        pieces = args.out.with_name(f"{args.out.name}.{form}-{commit}{lasting}")
+        if not args.again and key in kept and kept[key]["verdict"] not in (OVER, CUT):
             continue
         if until - time.monotonic() < LEFT:
             say(f"{args.seconds:g} s are over; the same command goes on from here")
@@ -80,7 +84,7 @@ def tried(
     figure: Figure, form: str, seconds: float, pieces: Path, soak: float = 900.0
 ) -> dict[str, Any]:
     """One figure tried: how many tests, what came out, met or not and why not. `pieces`: where
-    each test's outcome is kept; those that are there are not run again."""
+    each test's outcome is kept, other figures' too; those that are there are not run again."""
     size, missing = figure.short, ""
     if figure.lasts:
         done = min(soak / 3600, figure.lasts) if form == "full" else 0.0
@@ -105,16 +109,24 @@ def tried(
         ).returncode
     except subprocess.TimeoutExpired:
         code = None
-    came = outcomes(pieces)
-    row |= Counter(came.values()) | {"tests": len(came), "failures": failures(pieces)}
+    came = _of(figure, outcomes(pieces))
+    row |= Counter(came.values()) | {"tests": len(came), "failures": _of(figure, failures(pieces))}
     row["seconds"] = round(time.monotonic() - begun, 1)
     if code is None:
         return {**row, "verdict": OVER}
     if code not in WHOLE:
         row["failures"] |= {"pytest": f"ended with code {code} before all tests had run"}
         return {**row, "verdict": CUT}
-    pieces.unlink(missing_ok=True)
     return {**row, "verdict": verdict(row)}
+
+
+def _of(figure: Figure, said: dict[str, str]) -> dict[str, str]:
+    """Of all tests those that try this figure."""
+    places = tuple(f"{place}{end}" for place in figure.tests for end in ("::", "/", "["))
+    return {
+        test: what for test, what in said.items()
+        if test in figure.tests or test.startswith(places)
+    }  # fmt: skip
 
 
 def verdict(row: dict[str, Any]) -> str:

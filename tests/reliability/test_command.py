@@ -3,10 +3,11 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 from pytest import TestReport
 
-from tests.reliability.__main__ import ROOT, markdown, newest, told, tried, verdict
+from tests.reliability.__main__ import ROOT, _of, markdown, newest, told, tried, verdict
 from tests.reliability.figures import FIGURES
 from tests.reliability.kept import Kept, failures, outcomes
 
@@ -87,12 +88,20 @@ def test_tests_that_end_before_their_time_are_told_as_cut_off(tmp_path, monkeypa
 
 def test_a_figure_that_was_ended_goes_on_after_its_last_test(tmp_path):
     pieces = tmp_path / "pieces"
-    gone = "tests/reliability/test_command.py::gone"
-    pieces.write_text(f'["{gone}", "failed", "why"]\n["cut o')
-    row = tried(next(f for f in FIGURES if f.number == 24), "short", 300.0, pieces)
+    figure = next(f for f in FIGURES if f.number == 24)
+    gone, others = f"{figure.tests[0]}[gone]", "tests/reliability/test_command.py::others"
+    pieces.write_text(f'["{others}", "failed", "what"]\n["{gone}", "failed", "why"]\n["cut o')
+    row = tried(figure, "short", 300.0, pieces)
     assert (row["tests"], row["passed"], row["failed"]) == (2, 1, 1)
-    assert row["verdict"] == "not met" and not pieces.exists()
-    assert row["failures"] == {gone: "why"}
+    assert row["verdict"] == "not met" and row["failures"] == {gone: "why"}
+
+
+def test_no_test_runs_twice_for_two_figures(tmp_path):
+    """Of a folder, a file, a test and its cases."""
+    figure = replace(FIGURES[0], tests=("a/b", "c.py", "d.py::one"))
+    its = ("a/b/x.py::y", "c.py::y[1]", "d.py::one", "d.py::one[2]")
+    other = ("a/bc/x.py::y", "d.py::one_more", "d.py::two", "cc.py::y")
+    assert [*_of(figure, dict.fromkeys((*its, *other), "passed"))] == [*its]
 
 
 def test_what_a_failed_test_said_is_kept(tmp_path):

@@ -8,7 +8,7 @@ takes for success, what comes meanwhile is put off, and another process is start
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -36,6 +36,7 @@ GONE = "the engine ended before its answer did"
 AWAY = "the engine ended"
 NEXT = {False: "is being started again", True: "is not started again: the server is stopping"}
 STREAM = "text/event-stream"
+NOTHING: Mapping[str, str] = {}
 
 
 class Engine(Protocol):
@@ -141,8 +142,17 @@ class _Relay(HTTPMessageDelegate):
         sent = _of_the_message(headers)
         sent.pop("Expect", None)  # answered here
         sent["Connection"] = "close"
+        try:
+            await _quietly(self.upstream.write_headers(start_line, sent))
+        except ValueError:  # lengths that are no numbers
+            self.upstream.close()
+            self._say(
+                400,
+                "Bad Request",
+                error("headers: Content-Length is no length", "invalid_request_error"),
+            )
+            return
         self._answering = asyncio.ensure_future(self._answer(self.upstream))
-        await _quietly(self.upstream.write_headers(start_line, sent))
 
     async def data_received(self, chunk: bytes) -> None:
         if self.upstream is not None and not self.over:
@@ -191,16 +201,23 @@ class _Relay(HTTPMessageDelegate):
 
     def _put_off(self, line: str) -> None:
         """503: nothing of an answer has gone out."""
+        more = {"Retry-After": str(AGAIN)}
+        self._say(503, "Service Unavailable", error(line, "server_error"), more)
+
+    def _say(
+        self, status: int, reason: str, told: dict[str, Any], more: Mapping[str, str] = NOTHING
+    ) -> None:  # fmt: skip
+        """An answer of the front's own."""
         self.begun = self.over = True
-        body = json.dumps(error(line, "server_error")).encode()
+        body = json.dumps(told).encode()
         headers = HTTPHeaders({
             "Content-Type": "application/json",
             "Content-Length": str(len(body)),
             "Cache-Control": "no-store",
             "X-Content-Type-Options": "nosniff",
-            "Retry-After": str(AGAIN),
+            **more,
         })  # fmt: skip
-        start_line = ResponseStartLine("HTTP/1.1", 503, "Service Unavailable")
+        start_line = ResponseStartLine("HTTP/1.1", status, reason)
         with suppress(StreamClosedError):
             self.client.write_headers(start_line, headers, body)
             self.client.finish()

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import threading
 import time
 from functools import partial
@@ -95,6 +96,17 @@ def test_what_is_asked_and_answered_is_passed_on(front):
 def test_what_is_too_large_hears_so(front):
     status, text = ask(front.port, "/v1/completions", {**TEXT, "prompt": "a" * (6 << 20)})
     assert status == 413 and "error" in json.loads(text)
+
+
+@pytest.mark.parametrize("length", ["-5", "+68", "0x10", "\u0665", "9" * 40, "5, 6", ""])
+def test_a_length_that_is_none_is_the_clients_fault(front, length, caplog):
+    with socket.create_connection(("127.0.0.1", front.port), PATIENCE) as link:
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1:{front.port}\r\n"
+        link.sendall(f"{head}Content-Length: {length}\r\n\r\n{{}}".encode())
+        link.settimeout(PATIENCE)
+        assert link.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+    assert ask(front.port, "/v1/completions", TEXT)[0] == 200
+    assert not [said for said in caplog.records if said.exc_info]
 
 
 def test_a_killed_engine_is_heard_of_by_each_client_and_comes_back(front):

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from engine.core.paths import dataset
 from engine.core.toml import load as load_toml
 from tests.malformed.any_file import BIG, DEEP, Case, as_json, json_cases, plain
-from tests.malformed.damage import NASTY, nested, of_bytes, of_value
+from tests.malformed.damage import NASTY, nested, of_bytes, of_value, too_large
 from tests.malformed.run_files import runs
 from tests.malformed.tables import measured, plans, requests
 
@@ -58,6 +58,8 @@ def traces(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
         for number, nasty in enumerate(nasties):
             entry = {**spans[0], "args": {**spans[0]["args"], field: nasty}}
             yield f"{field} nasty {number}/a.json", as_json({"traceEvents": [entry, *spans[1:3]]})
+    for place, made in enumerate(too_large(value)):
+        yield f"too large {place}/a.json", as_json(made)
     for place in range(count):
         if place % 3 == 0:
             yield f"bytes {place}/a.json", of_bytes(sound, draw)

@@ -2,7 +2,7 @@
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 NASTY: tuple[Any, ...] = (
@@ -68,6 +68,16 @@ def places(value: Any) -> list[tuple[Any, Any]]:
         if isinstance(value[key], dict | list):
             found += places(value[key])
     return found
+
+
+def too_large(value: Any) -> Iterator[Any]:
+    """Copies with one of its numbers an integer that no float holds."""
+    for place, (container, key) in enumerate(places(value)):
+        if type(container[key]) in (int, float):
+            made = copy.deepcopy(value)
+            inner, its = places(made)[place]
+            inner[its] = 10**400
+            yield made
 
 
 def of_value(value: Any, draw: random.Random) -> Any:

@@ -5,6 +5,7 @@ person meant by what they typed or slid. `widgets.knobs.knobs` puts controls on 
 """
 
 import math
+import sys
 from typing import Any
 
 from engine.core.config import Knob
@@ -14,6 +15,7 @@ HUGE = 1e8  # a range wider than this is typed: seeds, counts without an end
 CALLED = {"kv": "KV", "gemm": "GEMM", "slo": "SLO", "gpu": "GPU", "mlp": "MLP"}  # in capitals
 BRIEF = {"ns": 1e9, "µs": 1e6, "ms": 1e3}  # of a second, for knobs that never reach a millisecond
 STEPS = 200  # positions of a slider over real numbers
+LARGEST = sys.float_info.max  # of JSON's numbers there are larger ones
 
 
 def label(knob: Knob) -> str:
@@ -119,7 +121,7 @@ class Control:
         """The value a person meant: `field` as left, or `place` as slid to."""
         if "place" in turned:
             place = turned["place"]
-            fits = isinstance(place, int | float) and math.isfinite(place) and self.slides
+            fits = isinstance(place, int | float) and abs(place) <= LARGEST and self.slides
             return self.at(float(place)) if fits else self.knob.value
         return self._typed(turned.get("field"))
 

@@ -24,6 +24,7 @@ from engine.core.chrome.work import NOTHING, Counted, Work, give_to_kernels
 from engine.core.limits import limits
 from engine.core.spans import Spans
 
+LARGEST = float(np.finfo(np.float64).max)  # of JSON's numbers there are larger ones
 MOST_OTHERS = 50_000  # counter values and moments kept
 MOST_KEYS = 100  # series of one counter value
 MOST_NAMES = 60_000  # distinct names kept apart
@@ -172,7 +173,7 @@ class _Reader:
             lane = int(self._lanes_of([entry])[0])
             if ph == "C":
                 for key, value in islice(_dict(entry).items(), MOST_KEYS):
-                    if isinstance(value, int | float) and isfinite(value):
+                    if isinstance(value, int | float) and abs(value) <= LARGEST:
                         name = entry.name if key in ("value", entry.name) else f"{entry.name} {key}"
                         self.levels.append((entry.ts, lane, name, float(value)))
             else:

@@ -64,7 +64,7 @@ def test_a_slider_reaches_both_bounds_and_never_leaves_them(knob):
     assert all(type(value) is (int if knob.type == "int" else float) for value in found)
 
 
-@pytest.mark.parametrize("place", ["far", None, float("nan"), float("inf"), [1]])
+@pytest.mark.parametrize("place", ["far", None, float("nan"), float("inf"), 10**400, [1]])
 def test_a_place_that_is_none_turns_nothing(place):
     made, told = panel()
     made.heard({"path": "workers", "place": place})

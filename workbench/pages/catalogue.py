@@ -1,5 +1,6 @@
 """The catalogue page: every system, searched as one types; what is built opens its study."""
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -29,6 +30,10 @@ CSS = """
 a.card { display: block; color: inherit; background: var(--wb-raised); border-color: transparent; }
 a.card:hover { text-decoration: none; border-color: var(--wb-accent); }
 a.card .tag { color: var(--wb-accent); font-weight: 600; }
+.chips { display: flex; flex-wrap: wrap; gap: 6px; margin-top: 8px; }
+.chips span { font-size: 12px; color: var(--wb-faint); border: 1px solid var(--wb-line);
+  border-radius: 10px; padding: 1px 8px; }
+.chips span.modelled { border-style: dashed; }
 a.card p { font-size: 13px; margin-top: 8px; }
 .ready { grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); }
 .none { padding: 40px 0; color: var(--wb-faint); }
@@ -46,14 +51,28 @@ def findings_table(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def built_card(entry: Entry, dark: bool, found: str = "") -> str:
+def built_card(entry: Entry, dark: bool, rows: Sequence[dict[str, Any]] = ()) -> str:
+    """A system that can be run; `rows`: recorded findings, of any system."""
+    found = findings_line(findings_of(entry.slug, rows))
     more = f'<div class="paper">{escape(found)}</div>' if found else ""
     return (
         f'<a class="card" href="{escape(address("study", dark, slug=entry.slug))}">'
         f'<div class="row"><span class="name">{escape(entry.title)}</span>'
         f'<span class="tag">open →</span></div>'
-        f'<div class="paper">{escape(entry.paper)}</div><p>{escape(entry.about)}</p>{more}</a>'
+        f'<div class="paper">{escape(entry.paper)}</div><p>{escape(entry.about)}</p>{more}'
+        f'<div class="chips">{_chips(entry, rows)}</div></a>'
     )
+
+
+def _chips(entry: Entry, rows: Sequence[dict[str, Any]]) -> str:
+    """Family, the year that an arXiv number tells, how many claims of which grade."""
+    year = f"20{entry.arxiv[:2]}" if entry.arxiv[:4].isdigit() else ""
+    made = [f"<span>{escape(text)}</span>" for text in (entry.family, year) if text]
+    grades = Counter(str(row["grade"]) for row in rows if row["slug"] == entry.slug)
+    for grade, count in grades.most_common():
+        kind = " class='modelled'" if grade == "modelled" else ""
+        made.append(f"<span{kind}>{counted(count, 'claim')} {escape(grade)}</span>")
+    return "".join(made)
 
 
 def plan_card(entry: Entry) -> str:
@@ -70,11 +89,12 @@ def plan_card(entry: Entry) -> str:
 def listing(found: Sequence[Entry], dark: bool, rows: Sequence[dict[str, Any]] = ()) -> str:
     """The cards: what can be opened first, then the rest by family."""
     if not found:
-        return '<p class="none">No system has these words. Try fewer, or another family.</p>'
-    ready = [
-        built_card(entry, dark, findings_line(findings_of(entry.slug, rows)))
-        for entry in found if entry.built
-    ]  # fmt: skip
+        doors = f'<a href="{escape(address("", dark))}">start from what you have</a>'
+        return (
+            '<p class="none">No system has these words. Try fewer, or another family: '
+            f"{escape(', '.join(families()))}; or {doors}: model, trace, cluster, claim.</p>"
+        )
+    ready = [built_card(entry, dark, rows) for entry in found if entry.built]
     parts = []
     if ready:
         parts.append(_section("Ready to run", len(ready), "ready", ready))
@@ -130,8 +150,8 @@ def catalogue_page() -> Any:
     state.param.watch(show, "value")
     shell.on_dark(show)
     head = html(
-        f"<h1>{total} systems</h1><p class='faint'>Each is a paper on parallel LLM systems. "
-        f"{built} can be run, watched and checked here today; the others say what will run and "
+        f"<h1>{built} of {total} systems run here now</h1><p class='faint'>Each is a paper on "
+        "parallel LLM systems, to be run, watched and checked; the others say what will run and "
         "what must then hold.</p>",
         margin=(0, 0, 18, 0),
     )

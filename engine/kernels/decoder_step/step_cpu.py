@@ -61,7 +61,7 @@ def _logits(shape, weights, inputs, buffers, counters, over, before, timed):
         over, before = np.int64(phase), np.int64(tasks)
     wide, number = whole_lanes(shape.vocab), MATRICES * shape.layers
     unit = unit_of(weights.matrices, number, rows, wide // LANES, shape.threads)
-    tasks = up(wide // LANES, unit)
+    tasks = up(wide // LANES, unit) if rows else np.int64(0)  # of a prompt's middle nobody asks
     task = claim(counters, phase + 1)
     if task < tasks:
         ask(weights.matrices, number, task * unit, task * unit + unit)

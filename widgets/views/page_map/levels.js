@@ -139,6 +139,8 @@ export class Levels {
 
 // Newest first; only what changed is touched.
 export function showDecisions(list, decisions, scale) {
+  const reached = decisions.length > 1 ? 0 : -1; // what scrolls can be scrolled by keys
+  if (list.tabIndex !== reached) list.tabIndex = reached;
   while (list.children.length > Math.max(1, decisions.length)) list.lastChild.remove();
   decisions.forEach(([time, , text], i) => {
     const item = list.children[i] || make("li", "", list);

@@ -9,7 +9,8 @@ import { GAP } from "../../canvas/timeline.js";
 export const MESSAGE_SIDES = [["sent", 4], ["received", 5]]; // words and hues of the two halves of a strip
 const STRIP_ROOMS = [[30, 14], [20, 9], [12, 6], [0, 3]]; // pixels of a strip in rows of at least so many
 const STRIP_APART = 2; // pixels between a lane's work and its strip
-const UNLIT = 0.2, THIN_MESSAGE = 0.8; // of a message that is not lit; of one shorter than a pixel, at least
+const UNLIT = 0.2; // of a message that is not lit
+const THIN_MESSAGE = 0.8; // of one shorter than a pixel, at least
 const NEAR_MESSAGE = 3; // pixels beside a message within which the pointer means it
 
 // Pixels that a row keeps for its strip; 0 where nothing is sent.

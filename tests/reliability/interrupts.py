@@ -4,7 +4,8 @@
 
 Each is a fork of this process, which has everything imported, in a session of its own. A point is
 so much processor time of the command; there it gets SIGINT, as from Ctrl-C. Prints one JSON line a
-point: command, point, exit code, seconds until it was gone, and what was wrong.
+point: command, point, exit code, seconds until it was gone, and what was wrong, with what the
+command said.
 """
 
 import json
@@ -14,6 +15,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,10 +34,24 @@ QUICK = ["catalogue"]
 LATEST = 3.0  # seconds of processor time before which every point lies
 WAIT = 300.0
 WRONG = 99  # exit code where the call after an interrupted one fails
+FAULT = 98  # where the command let an error out
+SAID = 2000  # last characters of what a command said that are told
 
 
 def child(words: list[str], point: float, told: int, again: bool) -> None:
-    """The command, interrupted; what it says goes to a file. Never returns."""
+    """The command, interrupted; what it says goes to a file. Never returns, never raises: within
+    an error this process would clear away the folder and go on as the one that forked it."""
+    code = FAULT
+    try:
+        code = _ran(words, point, told, again)
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(code)
+
+
+def _ran(words: list[str], point: float, told: int, again: bool) -> int:
+    """Its exit code."""
 
     def strike(*_: object) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -49,12 +65,14 @@ def child(words: list[str], point: float, told: int, again: bool) -> None:
         code = cli.main(words)
         if code == cli.INTERRUPTED and cli.main(QUICK):
             code = WRONG
-        os._exit(code)
+        signal.setitimer(signal.ITIMER_PROF, 0)  # it may have ended before its point
+        return code
     sys.argv = ["workbench", *words]
     try:
         cli.command()
     except SystemExit as end:
-        os._exit(int(end.code or 0))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return end.code if isinstance(end.code, int) else int(bool(end.code))
 
 
 def _now() -> tuple[float, float]:
@@ -86,9 +104,11 @@ def tried(seed: int) -> dict[str, Any]:
     if struck and code != cli.INTERRUPTED:
         wrong.append(f"exit code {code}")
     if "Traceback" in text:
-        wrong.append(text[-2000:])
+        wrong.append("a traceback")
     if left:
         wrong.append("a process is left")
+    if wrong:
+        wrong.append(text[-SAID:])
     return {"words": words[:2], "point": point, "again": again, "code": code, "wall": wall,
             "cpu": cpu, "struck": bool(struck), "wrong": wrong}  # fmt: skip
 

@@ -10,7 +10,9 @@ import sys
 
 import pytest
 
+from tests.reliability import interrupts
 from tests.reliability.clients import ROOT
+from tests.reliability.interrupts import SAID
 
 POINTS, PART = 200, 20
 MOST = 1.0
@@ -21,11 +23,24 @@ MOST = 1.0
 def test_an_interrupt_at_any_point_ends_the_command(first):
     points = [str(first), str(first + PART)]
     words = [sys.executable, "-m", "tests.reliability.interrupts", *points]
-    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not ran.returncode, f"ended with code {ran.returncode}: {ran.stderr[-SAID:]}"
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     assert len(found) == PART
     struck = [one for one in found if one["struck"]]
     assert len(struck) >= 0.8 * PART, "commands end before they are interrupted"
-    assert not [one for one in found if one["wrong"]]
+    wrong = [one for one in found if one["wrong"]]
+    assert not wrong, wrong
     late = [one for one in struck if one["cpu"] > MOST]
-    assert not late
+    assert not late, late
+
+
+@pytest.mark.parametrize("fault", [ValueError("an odd fault"), KeyboardInterrupt()])
+def test_an_error_that_a_command_lets_out_is_told_with_its_text(monkeypatch, fault):
+    def command():
+        raise fault
+
+    monkeypatch.setattr(interrupts.cli, "command", command)
+    monkeypatch.setattr(interrupts.cli, "main", lambda words: command())
+    assert (found := interrupts.tried(0))["code"] == interrupts.FAULT
+    assert found["wrong"][0] == "a traceback" and repr(fault).partition("(")[0] in found["wrong"][1]

@@ -52,7 +52,7 @@ def record(rows: Iterable[dict[str, Any]], path: Path) -> None:
 def before(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The rows of the record at `path` by slug and claim; none without a file. Raises BadInput."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        rows = json.loads(read_text(path)) if path.is_file() else []
         return {(row["slug"], row["claim"]): row for row in rows}
     except (OSError, ValueError, KeyError, TypeError):
         raise BadInput(

@@ -51,7 +51,7 @@ def save(folder: Path, slug: str, maps: list[RegimeMap]) -> Path:
 
 def _read(path: Path) -> dict[str, RegimeMap]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = parse_json(read_bytes(path, "text_bytes"), path)
         maps = [RegimeMap.of_row(row) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise BadInput(f"{path}: holds no maps; remove it, or give another folder") from None

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
+from engine.core.limits import parse_json, read_bytes
 from engine.core.paths import datasets
 
 # What changes nothing that is learnt.
@@ -65,7 +66,7 @@ def finished(config: Any) -> str:
     """What to say where `config.out` holds this very training, done; "" where it does not."""
     done = Path(config.out).expanduser() / "training.json"
     try:
-        told = json.loads(done.read_text(encoding="utf-8"))["config"]
+        told = parse_json(read_bytes(done, "config_bytes"), done)["config"]
         fresher = Path(config.data).expanduser().stat().st_mtime > done.stat().st_mtime
     except (OSError, ValueError, KeyError, TypeError):
         return ""

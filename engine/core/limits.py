@@ -42,6 +42,7 @@ class Limits:
     notebook_bytes: int = 256 << 20
     output_bytes: int = 32 << 20  # what the cells of one notebook print and show
     text_bytes: int = 256 << 20  # a table, a text or a list of keys that somebody names
+    token_bytes: int = 64 << 30  # a file of token ids, mapped; looked through once, 1 GB/s or so
     unpacked_free: int = 64 << 20  # bytes that unpack from a file however small it is
     unpacked_ratio: int = 100  # beyond them: bytes unpacked for a byte of the file
     unpacked_bytes: int = 8 << 30  # bytes unpacked of one file
@@ -149,6 +150,14 @@ def open_regular(path: Path) -> IO[bytes]:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def regular(path: Path, name: str) -> Path:
+    """`path` itself, for a library that opens files by their names: a regular file of at most the
+    limit `name`. Raises as `read_bytes`."""
+    with open_regular(path) as file:
+        check(path, "bytes", os.fstat(file.fileno()).st_size, name)
+    return path
 
 
 def read_bytes(path: Path, name: str) -> bytes:

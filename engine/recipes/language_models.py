@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.core.clock import Clock, WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from engine.core.names import suggest
 from engine.recipes.catch_frames import frames_recipes, make_frames
 from engine.recipes.duo_series import duo_recipes, make_duo
@@ -181,7 +182,8 @@ def grown(recipe: Recipe, draft: Path, tokenizer: Tokenizer) -> dict[str, Tensor
 
     Raises BadInput where that model speaks other tokens.
     """
-    if Tokenizer.from_file(str(draft / "tokenizer.json")).to_str() != tokenizer.to_str():
+    known = read_text(draft / "tokenizer.json", "tokenizer_bytes")
+    if Tokenizer.from_str(known).to_str() != tokenizer.to_str():
         raise BadInput(f"{draft}: trained on another text than this Python's; delete it")
     small, weights = saved_weights(draft)
     config = recipe.model()

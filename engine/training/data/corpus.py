@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_bytes
 
 # Tests are missing from common installations, tables of code points and generated help hardly read
 # as Python, and what others installed is not the standard library.
@@ -65,9 +66,12 @@ def standard_library() -> Path:
 def gather(root: Path) -> Corpus:
     """Every UTF-8 `.py` file below `root` outside SKIPPED folders, `config-*` ones included.
 
-    Raises BadInput where either side would be empty.
+    Pipes, devices and links that lead out of `root` are passed over. Raises BadInput where either
+    side would be empty, and where a file is over a limit.
     """
-    files = ((path.relative_to(root).as_posix(), path) for path in root.rglob("*.py"))
+    home, found = root.resolve(), root.rglob("*.py")
+    own = (path for path in found if path.is_file() and path.resolve().is_relative_to(home))
+    files = ((path.relative_to(root).as_posix(), path) for path in own)
     sources = [source for name, path in sorted(files) if (source := _read(name, path))]
     training = tuple(source for source in sources if not held_out(source.path))
     validation = tuple(source for source in sources if held_out(source.path))
@@ -88,7 +92,7 @@ def _read(name: str, path: Path) -> Source | None:
     if path.name.startswith("_sysconfigdata"):  # the build machine's paths and flags
         return None
     try:
-        text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        text = read_bytes(path, "text_bytes").decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:  # an old encoding kept on purpose, in a handful of files
         return None
     return Source(name, text) if text.strip() else None

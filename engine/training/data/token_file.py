@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_bytes, regular
 from engine.models.text.tokenizer import Tokenizer
 
 PIECE = 1 << 20  # characters encoded at a time, cut at line ends
@@ -60,6 +61,7 @@ def read_tokens(path: str | Path, vocab: int, model: Path | None) -> TokenFile:
 
 
 def _npy(path: Path) -> TokenFile:
+    regular(path, "token_bytes")
     try:
         ids = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as fault:
@@ -75,7 +77,7 @@ def _npy(path: Path) -> TokenFile:
 
 def _bin(path: Path, vocab: int) -> TokenFile:
     """Raw little-endian ids: 32 bits for a large vocabulary, or where every second 16 are 0."""
-    size = path.stat().st_size
+    size = regular(path, "token_bytes").stat().st_size
     if size % 2 or not size:
         raise BadInput(f"{path}: {size} bytes are no row of 16- or 32-bit token ids")
     ids = np.memmap(path, "<u2", "r")
@@ -91,7 +93,7 @@ def _text(path: Path, model: Path | None) -> TokenFile:
         raise BadInput(f"{path}: a text, but the model has no folder with a tokenizer.json")
     tokenizer = Tokenizer(model)
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_bytes(path, "text_bytes").decode("utf-8")
     except UnicodeDecodeError as fault:
         raise BadInput(
             f"{path}: not UTF-8 text ({fault.reason} at {fault.start}); token ids come in files "

@@ -20,9 +20,11 @@ from torch import Tensor
 from torch.optim import AdamW
 
 from engine.core.errors import BadInput
+from engine.core.limits import open_regular
 from engine.core.writing import unwritten
 
 MOMENTS = ("exp_avg", "exp_avg_sq")  # AdamW's names for the first and the second
+WIDEST, HEADER = 8, 1 << 26  # bytes of a number; bytes for names and facts, and to spare
 Facts = Mapping[str, str | int | float | bool]
 
 
@@ -80,11 +82,12 @@ def load_checkpoint(path: Path, weights: Mapping[str, Tensor], optimizer: AdamW)
     A damaged one is renamed `….damaged` and the one before it taken. Raises BadInput where no whole
     one is left, or where it holds another model's tensors.
     """
-    faults = []
+    numbers = sum(weight.numel() for weight in weights.values())
+    faults, most = [], (1 + len(MOMENTS)) * WIDEST * numbers + HEADER
     places = (path, previous(path), earlier(path))
     for place in places:
         try:
-            step, facts, tensors = _read(place)
+            step, facts, tensors = _read(place, most)
         except FileNotFoundError:
             faults.append(f"{place.name}: missing")
             continue
@@ -128,10 +131,14 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     return found.hexdigest()
 
 
-def _read(path: Path) -> tuple[int, Facts, dict[str, Tensor]]:
+def _read(path: Path, most: int) -> tuple[int, Facts, dict[str, Tensor]]:
     if not path.exists():
         raise FileNotFoundError(path)
     try:
+        with open_regular(path) as plain:
+            size = os.fstat(plain.fileno()).st_size
+        if size > most:  # before memory is asked for
+            raise Damaged(f"{size:,} bytes, this model's has at most {most:,}")
         with safe_open(path, "pt") as file:
             said = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from engine.core.config import Policy
 from engine.core.errors import BadInput
+from engine.core.limits import open_regular, parse_json, read_bytes
 from engine.core.writing import unwritten
 from engine.training.loop.checkpoint import Damaged, Facts, Saved, digest, sync
 from engine.training.loop.resume import require_equal
@@ -137,7 +138,7 @@ def finished(folder: Path) -> list[Path]:
 
 def _manifest(part: Path) -> Saved:
     try:
-        told = json.loads((part / MANIFEST).read_text(encoding="utf-8"))
+        told = parse_json(read_bytes(part / MANIFEST, "config_bytes"), MANIFEST)
         return Saved(int(told["step"]), dict(told["facts"]))
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise Damaged(f"{MANIFEST}: {fault}") from None
@@ -146,15 +147,17 @@ def _manifest(part: Path) -> Saved:
 def _read(path: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a rank's file, as many and as large as `like`'s."""
     try:
+        open_regular(path).close()
         with safe_open(path, "pt") as file:
+            shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+            if shapes != {name: list(tensor.shape) for name, tensor in like.items()}:
+                raise Damaged(f"{path.name}: holds other tensors")
             said = (file.metadata() or {}).get("sha256")
-            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as fault:
+            found = {name: file.get_tensor(name) for name in shapes}
+    except (SafetensorError, OSError, BadInput) as fault:
         raise Damaged(f"{path.name}: {str(fault)[:80]}") from None
     if digest(found) != said:
         raise Damaged(f"{path.name}: its bytes are not those written")
-    if {k: v.shape for k, v in found.items()} != {k: v.shape for k, v in like.items()}:
-        raise Damaged(f"{path.name}: holds other tensors")
     return found
 
 

@@ -21,10 +21,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.core.limits import parse_json, read_bytes
+from engine.core.limits import inside, parse_json, read_bytes, regular
 from engine.core.writing import unwritten, written
 from engine.kernels.quantised.weight import Quantised
 from engine.models.families import read_config
+from engine.models.families.fields import read_json
 from engine.models.gathered import Cast
 from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.quantised_tensors import WIDTHS, gptq_tensors
@@ -137,7 +138,7 @@ def _write(
     source: Path, out: Path, weights: dict[str, Tensor], codes: dict[str, Quantised | BinaryCodes],
     zero: bool, facts: dict[str, Any],
 ) -> None:  # fmt: skip
-    raw = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    raw = read_json(source / "config.json")
     raw |= {"dtype": "float16", "torch_dtype": "float16"}
     tensors = {n: w.half().contiguous() for n, w in weights.items() if n not in codes}
     for name, each in codes.items():
@@ -162,7 +163,8 @@ def _fill(
     source: Path, out: Path, tensors: dict[str, Tensor], raw: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     """Every file is whole beside the old one before the first takes its place."""
-    copied = [name for name in COPIED if (source / name).is_file()]
+    there = (name for name in COPIED if (source / name).is_file())
+    copied = {name: regular(inside(source, name), "tokenizer_bytes") for name in there}
     texts = {"config.json": raw, RECORD: facts}
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -178,4 +180,4 @@ def _fill(
         for name, value in texts.items():
             part[name].write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
         for name in copied:
-            shutil.copyfile(source / name, part[name])
+            shutil.copyfile(copied[name], part[name])

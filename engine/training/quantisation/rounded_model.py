@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from engine.models.gathered import Cast
 from engine.models.loading.find import find
 from engine.models.reference import dense
@@ -44,7 +45,7 @@ class RoundedModel:
         self.config, self.length = found.config, length
         self.weights = dict(Cast(found.open().weights, torch.float32))
         count = seen + windows * length + 1
-        read = file.read_text(encoding="utf-8")[: 16 * count]
+        read = read_text(file)[: 16 * count]
         ids = np.array(Tokenizer(found.folder).encode(read), np.int64)
         self.seen, self.stream = ids[:seen], ids[seen:count]
 

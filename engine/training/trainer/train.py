@@ -17,6 +17,7 @@ from torch import Tensor
 from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
+from engine.core.limits import inside, regular
 from engine.core.writing import unwritten, write_text
 from engine.distributed.rank import Rank
 from engine.models.config import ModelConfig
@@ -169,7 +170,7 @@ def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor])
     if folder is not None and folder.resolve() != out.resolve():
         for name in BESIDE:
             if (folder / name).is_file():
-                _copy(folder / name, out / name)
+                _copy(regular(inside(folder, name), "tokenizer_bytes"), out / name)
     told = {"config": to_dict(config), "data": prepared.data.said, "digest": prepared.data.digest}
     write_text(out / "training.json", json.dumps(told, indent=2) + "\n", "the training's facts")
 

@@ -6,22 +6,32 @@ import os
 import resource
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from engine.core import limits, toml
 from engine.core.chrome.read import read_chrome
 from engine.core.errors import BadInput
 from engine.core.file import load, save
+from engine.core.paths import dataset
 from engine.inference.workloads.traces.read import load as read_trace
 from engine.models.loading.safetensors_file import read_header
+from engine.training.data.corpus import gather
+from engine.training.data.token_file import read_tokens
+from engine.training.loop.checkpoint import Damaged, load_checkpoint
+from engine.training.parallel import checkpoint as mesh_checkpoint
 from engine.training.plan.csv_file import from_csv
+from engine.training.trainer.config import TrainerConfig
 from tests.malformed.run_files import run_log
+from workbench import findings_table, kept_maps
 from workbench.api.access import read_keys
 from workbench.cost_model.tables import lines_of
+from workbench.train_preflight import finished
 
 
 def refused(call, *args):
@@ -117,6 +127,66 @@ def test_only_plain_files_are_opened(tmp_path):
     for name, read in asked:
         assert "not a plain file" in refused(read, tmp_path / name)
     assert "not a plain file" in refused(load, tmp_path)
+
+
+def odd(path, kind):
+    """A pipe, a device or a terabyte of nothing at `path`."""
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.touch()
+        os.truncate(path, 1 << 40)
+    return path
+
+
+def read_in_time(read, path):
+    """What the refusal said; the whole read within two seconds."""
+    begun = time.monotonic()
+    try:
+        came = read(path)
+    except (BadInput, Damaged) as fault:
+        came = str(fault)
+    assert time.monotonic() - begun < 2.0
+    return came
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "terabyte"])
+def test_no_reader_of_what_a_training_is_given_waits_or_fills_memory(tmp_path, kind):
+    like = {"a": torch.zeros(2)}
+    optimizer = torch.optim.AdamW(like.values())
+    readers = {
+        "a.npy": lambda path: read_tokens(path, 97, None),
+        "a.bin": lambda path: read_tokens(path, 97, None),
+        "a.txt": lambda path: read_tokens(path, 4096, dataset("models/stdlib-5m")),
+        "checkpoint.safetensors": lambda path: load_checkpoint(path, like, optimizer),
+        "rank_0.safetensors": lambda path: mesh_checkpoint._read(path, like),
+        "mesh.json": lambda path: mesh_checkpoint._manifest(path.parent),
+        "maps.json": lambda path: kept_maps._read(path),
+        "validation.txt": lambda path: limits.read_text(path),
+        "findings.json": lambda path: findings_table.before(path) and None,
+    }
+    for name, read in readers.items():
+        said = read_in_time(read, odd(tmp_path / name, kind))
+        assert said == {} or (isinstance(said, str) and said), name  # no file: no rows of it
+    config = TrainerConfig(model="stdlib-5m", out=str(tmp_path), data=str(tmp_path / "a.bin"))
+    odd(tmp_path / "training.json", kind)
+    assert read_in_time(lambda _: finished(config), tmp_path) == ""
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_library_is_gathered_past_what_is_no_file_of_its_own(tmp_path, kind):
+    for number in range(60):
+        (tmp_path / f"m{number}.py").write_text(f"x = {number}\n")
+    whole = gather(tmp_path).digest
+    odd(tmp_path / "odd.py", kind)
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "other.py").symlink_to(__file__)
+    assert read_in_time(gather, tmp_path).digest == whole
+    os.truncate(odd(tmp_path / "odd.py", "terabyte"), 1 << 40)
+    assert "text_bytes" in refused(gather, tmp_path)
 
 
 def test_links_of_a_folder_stay_inside_it(tmp_path):

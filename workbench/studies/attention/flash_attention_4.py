@@ -190,8 +190,8 @@ STUDY = Study(
             paper="about ten times fewer rescales (as public notes on it say; not read there)",
             reported=Reported(0.1, "less", none=1.0, unit="%"),
             finding="reproduced",
-            why="with scores that spread by 3, which is ours; the map shows none at 1 and over two "
-            "fifths at 6",
+            why="with scores that spread by 3, which is ours; the map shows none at 1, over a "
+            "fifth at 6 and over two fifths at 12",
             grade="measured",
             check=fewer_operations,
             broken=(

@@ -184,8 +184,8 @@ STUDY = Study(
     limits=(
         "The model has some 30,000 parameters and trains for 128 steps among four replicas; the "
         "paper has up to billions of parameters. DiLoCo is not beaten here, as the paper says it "
-        "can be: with its all-reduce it ends about 2% lower over five seeds, as at the "
-        "authors' outer momentum of 0.5 (2.8%; level in the small setting). "
+        "can be: with its all-reduce it ends 2.4% lower over five seeds, which leave that "
+        "undecided, and as much at the authors' outer momentum of 0.5, where they do not (map). "
         "Momentum and pull are not the paper's configurations, which with so few rounds leave "
         "replicas further apart. "
         "The described internet's times are assumed: at each synchronisation some replicas are "

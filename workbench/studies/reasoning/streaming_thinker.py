@@ -233,6 +233,8 @@ STUDY = Study(
             check=seconds,
             reported=Reported(SOONER, none=0.0, unit="%"),
             finding="reproduced",
+            why="a token every 4 ms, which is ours: the latency in passes has the map over the "
+            "pace, and where all of the input comes at once nothing is gained",
             broken=(
                 Break({"policy.behind": 3}, True, "a thought waits for three clauses more"),
                 Break({"policy": "batch"}),
@@ -278,6 +280,8 @@ STUDY = Study(
         ),
     ),
     limits=(
+        "Intervals over problems are of one training of each model: what another seed of training "
+        "would come to they do not say. "
         "A model of 0.7 million parameters and one made-up task, whose thoughts need nothing but "
         "their clause and earlier thoughts; in text a thought may have to wait longer. Clauses end "
         "in a mark that the runtime knows; the paper's depths of thought after the reading and its "

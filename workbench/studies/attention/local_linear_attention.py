@@ -159,7 +159,7 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="reproduced",
             why="a direction: the abstract states no figure. Linear attention is its best case, "
-            "least squares of every pair so far",
+            "least squares of every pair so far; where the target never changes that errs less",
             grade="measured",
             check=of_the_named,
             broken=STALE,

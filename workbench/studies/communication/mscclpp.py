@@ -179,7 +179,7 @@ STUDY = Study(
             why="what is gained is the algorithm's, whose rival moves by the same channels; with "
             "the kernel's launch that the link's latency was fitted beside, which both "
             "pay, and a rival that takes the best of ring and tree by the same packets; without "
-            "the launch the map passes the paper's figure at the smallest sizes",
+            "the launch the map passes the paper's figure at its smallest size, 1 KiB",
             broken=(
                 Break(
                     {"clock_fault": "synchronous"},

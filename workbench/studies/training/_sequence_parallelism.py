@@ -72,10 +72,14 @@ def _beyond(config: SequenceConfig, ranks: int, what: str, fast: bool) -> float:
 
 def sparse(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The longest sequence of 32 ranks over that of one, where only a block's scores are held."""
+    return in_room(config, ROOM / (64 if fast else 1), run_config, fast)
+
+
+def in_room(config: SequenceConfig, room: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of ranks that may hold so many bytes each."""
     linear = {"attention": "ring"} if config.attention == RingSelfAttention() else {}
     base: Changes = {**linear, "kv_heads": HEADS, "share": 1, "dim": DIM, "causal": False,
                      "batch": 1, "tokens": 64}  # fmt: skip
-    room = ROOM / (64 if fast else 1)
     many, one = (longest(update(config, {**base, "ranks": n}), room) for n in (MANY, 1))
     return Outcome(
         f"{MANY} ranks hold at least {FURTHER:g}× the length of one",

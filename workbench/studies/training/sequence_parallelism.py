@@ -15,8 +15,10 @@ from workbench.studies.training._sequence_parallelism import (
     FURTHER,
     LENGTH,
     RANKS,
+    ROOM,
     at_ranks,
     grows,
+    in_room,
     longer,
     past_heads,
     sparse,
@@ -203,8 +205,9 @@ STUDY = Study(
             fails=("small",),
             why="mostly the number of ranks: 32 pieces fit where one does, less the blocks that "
             "are on their way, which in the small setting's memory, a sixty-fourth, leave 24 "
-            "times. What is counted is exact attention, a block's scores at a time; sparse "
-            "attention, whose pieces are longer, is not built",
+            "times: with a gigabyte it comes out, as from 64 MiB on (map). What is counted is "
+            "exact attention, a block's scores at a time; sparse attention, whose pieces are "
+            "longer, is not built",
             broken=(
                 Break({"attention.fault": "keeps"}, True, "every block that came is held on to"),
                 Break(GATHERED, why="all keys are gathered before they are used"),
@@ -235,6 +238,17 @@ STUDY = Study(
             paper=64,
             default=RANKS,
             judged=at_ranks,
+        ),
+        Regime(
+            claim="sparse",
+            knob="memory",
+            values=tuple(2.0**power for power in (22, 23, 24, 25, 26, 28, 30)),
+            coarse=(2.0**22, 2.0**24, 2.0**26),
+            x="memory of a rank for what attention holds (B)",
+            y="longest sequence of 32 ranks, over that of one (×)",
+            default=ROOM,
+            judged=in_room,
+            log_x=True,
         ),
     ),
     limits=(

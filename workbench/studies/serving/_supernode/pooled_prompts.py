@@ -120,11 +120,14 @@ def reused(config: FleetConfig, share: float, plane: str = "") -> float:
     return 3 * PROMPTS * PROMPT / seconds / executor_of(one).own * DIES
 
 
-def reuse(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
-    """Prompts of which the pool has nine tenths over prompts of which it has nothing."""
-    shares = (0.0, 0.9) if fast else (0.0, 0.25, 0.5, 0.75, 0.9)
-    rates = {share: reused(config, share) for share in shares}
-    gain = Figure.exact(rates[0.9] / rates[0.0], "×")
+def reuse(
+    config: FleetConfig, run: RunConfig, fast: bool, shares: tuple[float, ...] = ()
+) -> Outcome:
+    """Prompts of which the pool has the last share, by default nine tenths, over prompts of which
+    it has nothing."""
+    asked = shares or ((0.9,) if fast else (0.25, 0.5, 0.75, 0.9))
+    rates = {share: reused(config, share) for share in (0.0, *asked)}
+    gain = Figure.exact(rates[asked[-1]] / rates[0.0], "×")
     told = ", ".join(f"{share:.0%}: {rate:,.0f}" for share, rate in rates.items())
     return Outcome(
         "more prompt tokens a second than without reuse",
@@ -133,10 +136,12 @@ def reuse(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     )  # fmt: skip
 
 
-def planes(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+def planes(
+    config: FleetConfig, run: RunConfig, fast: bool, shares: tuple[float, ...] = ()
+) -> Outcome:
     """The pool behind the bus beside the same behind nodes' Ethernet, by how much is reused."""
-    shares = (0.9,) if fast else (0.25, 0.5, 0.75, 0.9)
-    both = {share: (reused(config, share), reused(config, share, "vpc-400")) for share in shares}
+    asked = shares or ((0.9,) if fast else (0.25, 0.5, 0.75, 0.9))
+    both = {share: (reused(config, share), reused(config, share, "vpc-400")) for share in asked}
     gains = {share: ours / theirs for share, (ours, theirs) in both.items()}
     most = Figure.exact(max(gains.values()), "×")
     told = ", ".join(f"{gain:.2f}× at {share:.0%}" for share, gain in gains.items())

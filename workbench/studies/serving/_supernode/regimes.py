@@ -4,16 +4,40 @@ from collections.abc import Callable
 
 from engine.core.config import update
 from engine.fleet.config import FleetConfig
-from workbench.studies.serving._supernode.claims import microbatched, wide
-from workbench.studies.serving._supernode.pooled_prompts import anywhere
+from workbench.studies.serving._supernode.claims import (
+    decodes,
+    microbatched,
+    prefills,
+    prompts_microbatched,
+    strict,
+    wide,
+)
+from workbench.studies.serving._supernode.pooled_prompts import anywhere, planes, reuse
 from workbench.study import Outcome, Regime, RunConfig
 
-BANDWIDTH = "engine.executor.bandwidth"
-RATE = "tokens a second and NPU over the best of at most 64 dies that share experts (×)"
-GAIN = "tokens a second with two microbatches over one (×)"
-SOONER = "mean time to first token of the strongest rival over ours (×)"
+BANDWIDTH, PLANE, SKEW = (
+    "engine.executor.bandwidth", "pools.plane_bandwidth", "engine.executor.skew",
+)  # fmt: skip
+BUS, POOLED = 1.96e11, 1.51e11  # B/s of a die, to others and to pooled memory, by the sheets
+MODELLED = "tokens a second and NPU, modelled"
+WHAT = {  # of each claim's figure
+    "prefill-rate": f"prompts' {MODELLED}",
+    "decode-rate": f"answers' {MODELLED}",
+    "strict-rate": f"answers' {MODELLED}, eight requests an NPU",
+    "microbatches": "tokens a second with two microbatches over one (×)",
+    "prompt-microbatches": "prompts' tokens a second with two microbatches over one (×)",
+    "wide-experts": "tokens a second and NPU over the best of at most 64 dies that share experts "
+    "(×)",
+    "anywhere": "mean time to first token of the strongest rival over ours (×)",
+    "reuse": "prompts' tokens a second over those without reuse (×)",
+    "plane": "prompts' tokens a second over those with the pool behind Ethernet (×)",
+}
+OVER_BUS = "bus of each die (B/s)"
+BUSIEST = "tokens of the die that gets most over the mean (×)"
+FOUND = "part of each prompt that the pool has"
 
 Judged = Callable[[FleetConfig, float, RunConfig, bool], Outcome]
+Check = Callable[[FleetConfig, RunConfig, bool], Outcome]
 
 
 def at_width(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
@@ -21,7 +45,7 @@ def at_width(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> O
     return wide(update(config, {"pools.decode_dies": int(value)}), run, fast)
 
 
-def with_knob(knob: str, check: Callable[[FleetConfig, RunConfig, bool], Outcome]) -> Judged:
+def with_knob(knob: str, check: Check) -> Judged:
     """A claim's small check with a knob at some value."""
 
     def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
@@ -36,6 +60,18 @@ def at_reuse(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> O
     return anywhere(update(config, changes), run, True)
 
 
+def at_share(check: Callable[..., Outcome]) -> Judged:
+    """A check of prompts of which the pool has some part."""
+
+    def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        return check(config, run, fast, (value,))
+
+    return judged
+
+
+RATES: dict[str, Check] = {"prefill-rate": prefills, "decode-rate": decodes, "strict-rate": strict}
+PROMPTS = {"reuse": reuse, "plane": planes}
+PAPERS = ("prefill-rate", SKEW), ("reuse", "share")  # perfect balance; nine tenths
 REGIMES = tuple(
     Regime(
         claim=claim,
@@ -43,10 +79,11 @@ REGIMES = tuple(
         values=values,
         coarse=coarse,
         x=x,
-        y=RATE if claim == "wide-experts" else GAIN if claim == "microbatches" else SOONER,
+        y=WHAT[claim],
+        paper=default if (claim, knob) in PAPERS else None,
         default=default,
         judged=judged,
-        log_x=True,
+        log_x=knob != "share",
     )
     for claim, knob, values, coarse, x, default, judged in (
         (
@@ -61,20 +98,20 @@ REGIMES = tuple(
         (
             "wide-experts",
             BANDWIDTH,
-            (5e9, 1e10, 2e10, 5e10, 1e11, 1.96e11, 4e11),
-            (2e10, 1.96e11),
-            "bus of each die (B/s)",
-            1.96e11,
+            (5e9, 1e10, 2e10, 5e10, 1e11, BUS, 4e11),
+            (2e10, BUS),
+            OVER_BUS,
+            BUS,
             with_knob(BANDWIDTH, wide),
         ),
         (
             "wide-experts",
-            "engine.executor.skew",
+            SKEW,
             (1.0, 1.5, 2.0, 3.0, 4.0, 8.0),
             (1.0, 4.0),
-            "tokens of the die that gets most over the mean (×)",
+            BUSIEST,
             1.0,
-            with_knob("engine.executor.skew", wide),
+            with_knob(SKEW, wide),
         ),
         (
             "wide-experts",
@@ -88,10 +125,10 @@ REGIMES = tuple(
         (
             "microbatches",
             BANDWIDTH,
-            (2e10, 5e10, 1e11, 1.96e11, 4e11),
-            (5e10, 1.96e11),
-            "bus of each die (B/s)",
-            1.96e11,
+            (2e10, 5e10, 1e11, BUS, 4e11),
+            (5e10, BUS),
+            OVER_BUS,
+            BUS,
             with_knob(BANDWIDTH, microbatched),
         ),
         (
@@ -111,6 +148,26 @@ REGIMES = tuple(
             "tokens that requests of a group begin with alike; 800 follow",
             12_000,
             at_reuse,
+        ),
+        *(
+            (claim, SKEW, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0), (1.0, 2.0), BUSIEST, 1.0,
+             with_knob(SKEW, check))
+            for claim, check in RATES.items()
+        ),
+        *(
+            (claim, BANDWIDTH, (2e10, 5e10, 1e11, BUS, 4e11), (5e10, BUS), OVER_BUS, BUS,
+             with_knob(BANDWIDTH, check))
+            for claim, check in {**RATES, "prompt-microbatches": prompts_microbatched}.items()
+        ),
+        *(
+            (claim, "share", (0.1, 0.25, 0.5, 0.75, 0.9, 0.95), (0.25, 0.9), FOUND, 0.9,
+             at_share(check))
+            for claim, check in PROMPTS.items()
+        ),
+        *(
+            (claim, PLANE, (1e8, 1e9, 3.125e9, 1e10, 3e10, POOLED), (1e9, POOLED),
+             "bus from each die to pooled memory (B/s)", POOLED, with_knob(PLANE, check))
+            for claim, check in PROMPTS.items()
         ),
     )
 )  # fmt: skip

@@ -1,17 +1,20 @@
-"""Interrupts (Ctrl-C), sent once more where an import swallows them.
+"""Interrupts (Ctrl-C), put off where an import would fall over them, and sent once more where one
+swallows them.
 
-Modules in C do so (the random numbers of numpy, yaml), and the command would go on as if nobody
-had asked.
+Modules in C do so (the random numbers of numpy, yaml), and the command would go on as if nobody had
+asked. Where they are set up they end the whole process (torch's c10d), and where the import system
+tidies its locks it prints a traceback.
 """
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
 AGAIN = 0.1  # seconds of processor time after which one that fell into an import is repeated
+SOON, LONGEST = 0.01, 0.3  # the same, after which one is that was put off; put off no longer
 IMPORTS = "<frozen importlib._bootstrap>"
 
 
@@ -23,8 +26,9 @@ def heard() -> Iterator[None]:
     if not ours or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGVTALRM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    interrupt = _Interrupt()
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
@@ -38,10 +42,29 @@ def taken() -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    while frame is not None:
-        if frame.f_code.co_filename == IMPORTS:
-            signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN)
-            break
-        frame = frame.f_back
-    raise KeyboardInterrupt
+class _Interrupt:
+    """What a signal calls: raises KeyboardInterrupt, now or a little later."""
+
+    def __init__(self) -> None:
+        self.since: float | None = None  # processor time at which one was put off
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        here, now = frame, time.process_time()
+        while frame is not None:
+            if frame.f_code.co_filename == IMPORTS:
+                # Ctrl-C once more is not put off: what waits takes no processor time.
+                asked_again = self.since is not None and number == signal.SIGINT
+                self.since = now if self.since is None else self.since
+                if _sets_up(here) and not asked_again and now - self.since < LONGEST:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, SOON)
+                    return
+                signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN)
+                break
+            frame = frame.f_back
+        raise KeyboardInterrupt
+
+
+def _sets_up(frame: FrameType | None) -> bool:
+    """Whether C may be at work for an import: called by the import system or a module's body."""
+    code = frame and frame.f_code
+    return code is not None and (code.co_filename == IMPORTS or code.co_name == "<module>")

@@ -35,7 +35,7 @@ LATEST = 3.0  # seconds of processor time before which every point lies
 WAIT = 300.0
 WRONG = 99  # exit code where the call after an interrupted one fails
 FAULT = 98  # where the command let an error out
-SAID = 2000  # last characters of what a command said that are told
+SAID = 2000  # first and last characters of what a command said that are told
 
 
 def child(words: list[str], point: float, told: int, again: bool) -> None:
@@ -108,7 +108,7 @@ def tried(seed: int) -> dict[str, Any]:
     if left:
         wrong.append("a process is left")
     if wrong:
-        wrong.append(text[-SAID:])
+        wrong.append(f"{text[:SAID]} … {text[-SAID:]}" if len(text) > 2 * SAID else text)
     return {"words": words[:2], "point": point, "again": again, "code": code, "wall": wall,
             "cpu": cpu, "struck": bool(struck), "wrong": wrong}  # fmt: skip
 

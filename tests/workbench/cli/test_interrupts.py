@@ -2,6 +2,7 @@
 
 import importlib
 import signal
+import time
 
 import pytest
 
@@ -44,6 +45,27 @@ def test_an_interrupt_that_an_import_swallows_comes_again(module):
     with pytest.raises(KeyboardInterrupt), heard():
         importlib.import_module(module("swallows_and_goes_on", 20))
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGVTALRM)) == before
+
+
+SETS_UP = """
+import signal, time
+signal.raise_signal(signal.SIGINT)  # as within C that this body calls
+done = time.process_time()
+def spin():
+    while time.process_time() < done + 20:
+        pass
+spin()
+"""
+
+
+def test_an_interrupt_waits_for_what_an_import_sets_up(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sets_up.py").write_text(SETS_UP)
+    begun = time.process_time()
+    with pytest.raises(KeyboardInterrupt) as raised, heard():
+        importlib.import_module("sets_up")
+    assert any(entry.name == "spin" for entry in raised.traceback), "raised in the body itself"
+    assert time.process_time() - begun < 1.0
 
 
 def test_it_comes_no_more_once_the_command_is_left(module):

@@ -18,6 +18,7 @@ import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from workbench.cli import main as cli
@@ -53,10 +54,12 @@ def child(words: list[str], point: float, told: int, again: bool) -> None:
 def _ran(words: list[str], point: float, told: int, again: bool) -> int:
     """Its exit code."""
 
-    def strike(*_: object) -> None:
+    def strike(_: int, frame: FrameType | None) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         os.write(told, json.dumps(_now()).encode())
-        signal.raise_signal(signal.SIGINT)
+        listener = signal.getsignal(signal.SIGINT)
+        assert callable(listener)
+        listener(signal.SIGINT, frame)  # as if it had come where this one came
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGPROF, strike)

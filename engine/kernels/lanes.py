@@ -90,6 +90,32 @@ def splat(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(one, undefined, ir.Constant(INTS, [0] * LANES))
 
 
+def splat_ints(builder: Any, scalar: Any) -> Any:
+    """A vector with every lane equal to an int32."""
+    undefined = ir.Constant(INTS, ir.Undefined)
+    one = builder.insert_element(undefined, scalar, ir.Constant(INT32, 0))
+    return builder.shuffle_vector(one, undefined, ir.Constant(INTS, [0] * LANES))
+
+
+def counted(
+    builder: Any, count: Any, first: list[Any], turn: Callable[[Any, list[Any]], list[Any]]
+) -> list[Any]:
+    """`turn(i, had)` for i from 0 to `count`, at least once; what the last gave."""
+    b, before = builder, builder.block
+    loop, done = b.append_basic_block("turn"), b.append_basic_block("turned")
+    b.branch(loop)
+    b.position_at_end(loop)
+    i, had = b.phi(INT64), [b.phi(value.type) for value in first]
+    found = turn(i, had)
+    following = b.add(i, whole(1))
+    for phi, begin, end in zip([i, *had], [whole(0), *first], [following, *found], strict=True):
+        phi.add_incoming(begin, before)
+        phi.add_incoming(end, b.block)
+    b.cbranch(b.icmp_signed("<", following, count), loop, done)
+    b.position_at_end(done)
+    return found
+
+
 def _call(builder: Any, name: str, *operands: Any) -> Any:
     kind = ir.FunctionType(operands[0].type, [operands[0].type] * len(operands))
     name = f"llvm.{name}.v{operands[0].type.count}f32"
@@ -146,7 +172,7 @@ def exp(builder: Any, x: Any) -> Any:
 
 
 def fold(builder: Any, vector: Any, combine: Callable[[Any, Any], Any]) -> Any:
-    """The lanes combined to one float, upper half onto lower half until one is left."""
+    """The lanes combined to one number, upper half onto lower half until one is left."""
     width = LANES
     while width > 1:
         width //= 2

@@ -4,6 +4,7 @@
 once and runs batches, giving the logits the general path gives, float32 error apart.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,10 +24,12 @@ from engine.kernels.decoder_step import (
     Shape,
     phases,
 )
+from engine.kernels.decoder_step.products_cpu import held_by
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.paged_attention.online_cpu import room
 from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
+from engine.kernels.quantised.pack import Packed as InCodes
 from engine.models.batch import Batch
 from engine.models.compiled_views import FusedViews
 from engine.models.config import ModelConfig
@@ -64,10 +67,14 @@ class Fused:
     """A packed model. `forward` may be called by one thread at a time."""
 
     def __init__(
-        self, config: ModelConfig, weights: Mapping[str, Tensor], codes: Codes | None = None
+        self,
+        config: ModelConfig,
+        weights: Mapping[str, Tensor],
+        codes: Codes | None = None,
+        integers: bool = False,
     ) -> None:
-        self.config = config
-        self._embedding, self._weights, self._matrices = read(config, weights, codes)
+        self.config, self.integers = config, integers
+        self._embedding, self._weights, self._matrices = read(config, weights, codes, integers)
         self._turn = np.zeros(0, np.float32)
         self._buffers: Buffers | None = None
         self._kv: PagedKV | None = None
@@ -78,6 +85,11 @@ class Fused:
         self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
         self._views = FusedViews(config)
         self._splits: dict[tuple[int, bytes], Split] = {}
+
+    @property
+    def formats(self) -> Counter[str]:
+        """How many matrices are in codes, by format."""
+        return Counter(each.format.name for each in self._matrices if isinstance(each, InCodes))
 
     @property
     def bytes(self) -> int:
@@ -240,12 +252,14 @@ class Fused:
         c, had = self.config, self._buffers
         hidden, vocab = _lanes(c.hidden), _lanes(c.vocab)
         work, threads = _lanes(room(c.head_dim, c.head_dim)), numba.get_num_threads()
+        held = self._held(max(tokens, rows))
         if (
             had is not None
             and had.x.size >= tokens * hidden
             and had.normed.size >= max(tokens, rows) * hidden
             and had.logits.size >= rows * vocab
             and had.work.size >= threads * work
+            and had.held_size >= held
         ):
             return had
         tokens, rows = _power(tokens), _power(rows)
@@ -257,8 +271,16 @@ class Fused:
         arrays["normed"] = aligned(max(tokens, rows) * hidden, np.float32)
         arrays["logits"] = aligned(rows * vocab, np.float32)
         arrays["work"] = aligned(threads * work, np.float32)
-        self._buffers = Buffers(**arrays, work_size=work)
+        held = self._held(max(tokens, rows))
+        arrays["held"] = aligned(threads * held, np.int32)
+        self._buffers = Buffers(**arrays, work_size=work, held_size=held)
         return self._buffers
+
+    def _held(self, rows: int) -> int:
+        """int32 that a thread needs for so many quantised rows."""
+        if not self.integers:
+            return 0
+        return _lanes(max(held_by(matrix, rows) for matrix in self._matrices))
 
 
 def _embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from engine.kernels.quantised.weight import Quantised
-from engine.models.ops import Linear, Ops, QuantisedLinear
+from engine.models.ops import Linear, Ops
 from engine.models.tensors.parameter import Parameter
 
 
@@ -63,8 +63,8 @@ class Gathered:
     def linear(self, *roles: str) -> Linear:
         """A projection to the roles' outputs side by side; a missing bias beside others is zero."""
         in_codes = self._codes(roles)
-        if in_codes:
-            return QuantisedLinear(in_codes, self._bias(roles))
+        if in_codes and self.ops.codes is not None:
+            return self.ops.codes(in_codes, self._bias(roles))
         return self.ops.linear(self.take(*roles), self._bias(roles))
 
     def _codes(self, roles: tuple[str, ...]) -> list[Quantised]:
@@ -72,7 +72,7 @@ class Gathered:
         those that take them."""
         read = getattr(self.source, "codes", None)
         parameters = [self.by_role[role] for role in roles if role in self.by_role]
-        if read is None or not self.ops.codes or any(p.transposed for p in parameters):
+        if read is None or self.ops.codes is None or any(p.transposed for p in parameters):
             return []
         found = [read(p.name) for p in parameters]
         return [] if any(each is None for each in found) else found

@@ -3,6 +3,7 @@
 Shape letters: T new tokens, C hidden, R wanted logits, V vocabulary.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -12,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.kernels.integer_matmul.linears import KINDS, told
 from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
@@ -116,7 +118,9 @@ class Model:
 
     `weights` is where they came from, by Hugging Face name: a checkpoint reads them again when
     asked (the model itself holds them once, laid out for its kernels). `plain` keeps to torch
-    operations; `ops`, if given, are computed with in place of the device's own.
+    operations; `ops`, if given, are computed with in place of the device's own. `activations`
+    "int8": quantised as they come for weights in codes of 2, 4 or 8 bits, multiplied as integers.
+    Raises BadInput where no weight is such.
     """
 
     def __init__(
@@ -128,9 +132,12 @@ class Model:
         device: str = "cpu",
         plain: bool = False,
         ops: Ops | None = None,
+        activations: str = "auto",
     ) -> None:
         if dtype not in DTYPES:
             raise BadInput(f"dtype {dtype!r}: supported are {', '.join(DTYPES)}")
+        if activations not in KINDS:
+            raise BadInput(f"activations {activations!r}: supported are {', '.join(KINDS)}")
         self.config = config
         self.weights = source
         self.dtype = getattr(torch, dtype)
@@ -146,13 +153,20 @@ class Model:
         self.fused: Fused | None = None
         self.taken: list[Tensor] = []  # of two feed-forwards, by each token of a pass, by layer
         self.mixing: dict[str, Tensor] = {}  # of parallel streams, by role
-        in_codes = bool(getattr(source, "holds_codes", False))
+        in_codes, integers = bool(getattr(source, "holds_codes", False)), activations == "int8"
+        if integers and not self.compiled:
+            raise BadInput("activations int8: on a processor in float32 or bfloat16; use auto")
+        formats: Counter[str]
         if self.compiled and fused_step.fits(config, self.dtype, in_codes):
             codes = getattr(source, "codes", None) if in_codes else None
-            self.fused = fused_step.Fused(config, Cast(source, self.dtype), codes)
+            self.fused = fused_step.Fused(config, Cast(source, self.dtype), codes, integers)
+            formats = self.fused.formats
         else:
-            self.ops = ops or ops_for("cpu" if plain else device, self.compiled)
+            self.ops = ops or ops_for("cpu" if plain else device, self.compiled, integers)
             self._assemble(self.ops)
+            formats = Counter() if self.ops.codes is None else self.ops.codes.formats
+        # Of those that are quantised as they come, with which weights.
+        self.activations = told(formats) if integers else ""
 
     def _assemble(self, ops: Ops) -> None:
         """The general path's parts."""

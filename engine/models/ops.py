@@ -8,16 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import torch
 from torch import Tensor, nn
 
+from engine.kernels.integer_matmul.linears import CodedLinears
 from engine.kernels.matmul import matmul, pack
 from engine.kernels.norm import rms_norm as rms_norm_kernel
 from engine.kernels.paged_attention import paged_attention as paged_attention_kernel
 from engine.kernels.paged_attention.mixed_batch import OperatorAttention
-from engine.kernels.quantised.pack import pack as pack_codes
-from engine.kernels.quantised.panels_cpu import quantised_matmul
-from engine.kernels.quantised.weight import Quantised
 from engine.kernels.rotary import rotate as rotate_kernel
 from engine.models.layers import rms_norm
 from engine.models.operator_ops import NONE, OperatorOps
@@ -31,8 +28,8 @@ Linear: TypeAlias = Callable[[Tensor], Tensor]
 class Ops:
     """One way to compute; all ways agree within rounding of the activations' type.
 
-    `wide`: activations are float32 whatever the weights are. `codes`: linear layers take quantised
-    weights as they are packed. `attention`: of a GPU, whose plans can be held.
+    `wide`: activations are float32 whatever the weights are. `codes`: makes linear layers of
+    quantised weights as they are packed. `attention`: of a GPU, whose plans can be held.
     """
 
     linear: Callable[[Tensor, Tensor | None], Linear]
@@ -41,7 +38,7 @@ class Ops:
     paged_attention: Callable[..., Tensor]
     swiglu: Callable[[Tensor, Tensor], Tensor]
     wide: bool
-    codes: bool = False
+    codes: CodedLinears | None = None
     attention: OperatorAttention | None = None
 
 
@@ -50,9 +47,13 @@ def plain_ops() -> Ops:
     return Ops(PlainLinear, rms_norm, rotate, paged_attention, _swiglu, wide=False)
 
 
-def kernel_ops() -> Ops:
-    """Compiled kernels on the processor: activations in float32, weights float32 or bfloat16."""
-    return Ops(PackedLinear, rms_norm_kernel, _rotate, paged_attention_kernel, _swiglu, True, True)
+def kernel_ops(integers: bool = False) -> Ops:
+    """Compiled kernels on the processor: activations in float32, weights float32 or bfloat16;
+    `integers`: activations in 8 bits where weights in codes allow."""
+    return Ops(
+        PackedLinear, rms_norm_kernel, _rotate, paged_attention_kernel, _swiglu, True,
+        CodedLinears(integers),
+    )  # fmt: skip
 
 
 def operator_ops(variants: Mapping[str, str] = NONE) -> Ops:
@@ -64,10 +65,10 @@ def operator_ops(variants: Mapping[str, str] = NONE) -> Ops:
     )  # fmt: skip
 
 
-def ops_for(device: str, compiled: bool) -> Ops:
+def ops_for(device: str, compiled: bool, integers: bool = False) -> Ops:
     """What runs a model on a device: `compiled` kernels where the processor has them."""
     if compiled:
-        return kernel_ops()
+        return kernel_ops(integers)
     return operator_ops() if device.startswith("cuda") else plain_ops()
 
 
@@ -108,19 +109,3 @@ class PackedLinear:
         """y_TN in float32."""
         y_TN = matmul(x_TK, self.weight)
         return y_TN if self.bias_N is None else y_TN.add_(self.bias_N)
-
-
-class QuantisedLinear:
-    """The processor; weights in codes of few bits, stacked by outputs, never unpacked to memory."""
-
-    __slots__ = ("bias_N", "weights")
-
-    def __init__(self, weights: list[Quantised], bias_N: Tensor | None) -> None:
-        self.weights = [pack_codes(weight) for weight in weights]
-        self.bias_N = None if bias_N is None else bias_N.float()
-
-    def __call__(self, x_TK: Tensor) -> Tensor:
-        """y_TN in float32."""
-        parts = [quantised_matmul(x_TK, weight) for weight in self.weights]
-        y_TN = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return y_TN if self.bias_N is None else y_TN + self.bias_N

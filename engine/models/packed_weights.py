@@ -46,9 +46,15 @@ def takes_codes(config: ModelConfig) -> bool:
     return blocks and queries % LANES == 0 and keys % LANES == 0
 
 
-def read(config: ModelConfig, weights: Mapping[str, Tensor], codes: Codes | None) -> PackedModel:
+def read(
+    config: ModelConfig,
+    weights: Mapping[str, Tensor],
+    codes: Codes | None,
+    integers: bool = False,
+) -> PackedModel:
     """Everything packed for the step. Beside what it gives it holds one layer's tensors at a time,
-    or the output head. `codes`: a tensor by name as codes, None where it is plain numbers."""
+    or the output head. `codes`: a tensor by name as codes, None where it is plain numbers.
+    `integers`: activations are quantised for the matrices whose format allows."""
     outer = {p.roles[0][0]: p for p in outer_parameters(config)}
     table = outer["embedding"].name
     head = (outer["head"] if "head" in outer else outer["embedding"]).name
@@ -58,7 +64,7 @@ def read(config: ModelConfig, weights: Mapping[str, Tensor], codes: Codes | None
     matrices = [matrix for packed, _ in layers for matrix in packed] + [last]
     vectors = [found for _, found in layers]
     norms = [w[name] for w in vectors for name in VECTORS[:2]]
-    rows = [row(m) if m is not None else [0] * FIELDS for m in matrices]
+    rows = [row(m, integers) if m is not None else [0] * FIELDS for m in matrices]
     packed = Weights(
         matrices=np.array(rows, np.int64).reshape(-1),
         like=NOTHING,

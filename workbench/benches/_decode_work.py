@@ -107,16 +107,17 @@ class Rounded(RandomWeights):
 
 
 class Ours:
-    """The real engine on packed weights: float32, bfloat16, or `CODES` beside a float32 cache."""
+    """The real engine on packed weights: float32, bfloat16, or `CODES` beside a float32 cache;
+    `activations`: as `Model` takes them."""
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self, dtype: str, activations: str = "auto") -> None:
         plain = "float32" if dtype in CODES else dtype
         self.config = InferenceConfig(
             dtype=plain, page_size=PAGE, pages=PAGES, max_running=64, step_tokens=512,
             prefix_sharing=False,
         )  # fmt: skip
         if dtype in CODES:
-            self.model = Model(model_config(), Rounded(dtype))
+            self.model = Model(model_config(), Rounded(dtype), activations=activations)
         else:
             self.model = random_model(model_config(), SEED, dtype)
 

@@ -1,7 +1,8 @@
 """Decode throughput: this engine, transformers and the peers installed beside it, and the limits.
 
-In float32, bfloat16 and weights of 8 and 4 bits (transformers: floats only). Engines and the
-bandwidth probe take turns in one process, so that a busy minute falls on all of them; figures are
+In float32, bfloat16 and weights of 8 and 4 bits (transformers: floats only), the latter beside
+activations in floats and, as the peers have them, in 8 bits, too. Engines and the bandwidth probe
+take turns in one process, so that a busy minute falls on all of them; figures are
 medians over the rounds.
 """
 
@@ -20,6 +21,8 @@ from workbench.benches._decode_work import CODES, Answered, Ask, Ours, Theirs, a
 NAME = "decode"
 ABOUT = "tokens a second against transformers and the limit of this machine's memory"
 MARKS = {"float32": "", "bfloat16": "-bf16", "int8": "-int8", "int4": "-int4"}
+TRANSFORMERS = "transformers"
+INTEGERS = "workbench, int8 activations"
 PROBE = 256 * 2**20  # bytes: well past any cache
 Row = dict[str, Any]
 
@@ -34,16 +37,19 @@ def run(full: bool, say: Callable[[str], None]) -> list[Row]:
     said: dict[str, Answered] = {}
     for dtype, mark in MARKS.items():
         say(f"making 125 million {dtype} weights")
-        ours, theirs = Ours(dtype), None if dtype in CODES else Theirs(dtype)
+        ours = Ours(dtype)
+        others: dict[str, Ours | Theirs] = (
+            {INTEGERS: Ours(dtype, "int8")} if dtype in CODES else {TRANSFORMERS: Theirs(dtype)}
+        )
         wanted[dtype] = {f"batch-1{mark}": one, f"batch-16{mark}": many}
         for name, requests in wanted[dtype].items():
             say(name)
             said[name] = ours.answer(requests)
-            rows += _compare(name, dtype, ours, theirs, requests, rounds)
+            rows += _compare(name, dtype, ours, others, requests, rounds)
         if dtype == "float32":
             say("with and without recording")
             rows.append(_recording(ours, many, 2 * rounds + 1))
-    bases = {r["name"]: r["tokens_per_second"] for r in rows if r["engine"] == "transformers"}
+    bases = {r["name"]: r["tokens_per_second"] for r in rows if r["engine"] == TRANSFORMERS}
     for peer in _peers.names():
         say(f"peer {peer}")
         for row, answered in _peers.measure(peer, wanted, bases, rounds):
@@ -59,19 +65,23 @@ def _beside_the_best(rows: list[Row]) -> None:
     """Ours over the fastest of the others at the same requests and bits."""
     for row in rows:
         same = [r for r in rows if r["name"] == row["name"] and "tokens_per_second" in r]
-        others = [r["tokens_per_second"] for r in same if r["engine"] != "workbench"]
-        if row["engine"] == "workbench" and others and "tokens_per_second" in row:
+        own = "workbench", INTEGERS
+        others = [r["tokens_per_second"] for r in same if r["engine"] not in own]
+        if row["engine"] in own and others and "tokens_per_second" in row:
             row["ratio_to_best_peer"] = row["tokens_per_second"] / max(others)
 
 
 def _compare(
-    name: str, dtype: str, ours: Ours, theirs: Theirs | None, wanted: list[Ask], rounds: int
+    name: str,
+    dtype: str,
+    ours: Ours,
+    others: dict[str, Ours | Theirs],
+    wanted: list[Ask],
+    rounds: int,
 ) -> list[Row]:
     """A row for each engine: the same requests, in turns, with the probe between."""
     short = [Ask(ask.prompt, 4) for ask in wanted]
-    engines: dict[str, Ours | Theirs] = {"workbench": ours}
-    if theirs is not None:
-        engines["transformers"] = theirs
+    engines: dict[str, Ours | Theirs] = {"workbench": ours, **others}
     for engine in engines.values():
         engine.answer(short)
     read, peak = [], []
@@ -84,9 +94,7 @@ def _compare(
     alone = len(wanted) == 1
     rates = {engine: median(a.rate(alone) for a in list_) for engine, list_ in found.items()}
     limit = _limit(ours, wanted, found["workbench"][0], median(read), median(peak), alone)
-    both: Row = {}
-    if theirs is not None:
-        both["same_tokens"] = match(found["workbench"][0], found["transformers"][0])
+    shares = [match(found["workbench"][0], found[other][0]) for other in others]
     rows = []
     for engine, rate in rates.items():
         row = {
@@ -98,10 +106,10 @@ def _compare(
             "limit_tokens_per_second": limit,
             "weight_bytes": ours.weight_bytes(),
             "read_bandwidth": median(read),
-            **both,
+            "same_tokens": min(shares),
         }
-        if theirs is not None:
-            row["ratio_to_transformers"] = rate / rates["transformers"]
+        if TRANSFORMERS in rates:
+            row["ratio_to_transformers"] = rate / rates[TRANSFORMERS]
         rows.append(row)
     return rows
 

@@ -23,6 +23,8 @@ def must_compile(config: InferenceConfig) -> bool:
     """Whether this config's first step would wait for a compiler."""
     on = config.executor
     real = isinstance(on, Real) and on.device == "cpu" and config.dtype != "float16"
+    if isinstance(on, Real) and on.activations != "auto":
+        return False  # plain torch has no integers, and an engine keeps to one way
     return real and find(config.model).folder is not None and not ready(config.dtype, config.dtype)
 
 

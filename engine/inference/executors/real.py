@@ -14,10 +14,14 @@ class Real(Execution):
     kv_cache_dtype: Literal["auto", "fp8_e4m3"] = knob(
         "auto", "Numbers of the KV cache; auto: those of the weights", group="cache"
     )
-
+    activations: Literal["auto", "int8"] = knob(
+        "auto",
+        "Activations beside weights in codes; auto: floats; int8: quantised as they come, by token "
+        "and group, and multiplied as integers on a processor",
+    )
     device: Literal["cpu", "cuda"] = knob("cpu", "What computes; cuda: a GPU that torch sees")
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.tensors.real_executor import build  # brings torch
 
-        return build(config, self.kv_cache_dtype, self.device)
+        return build(config, self.kv_cache_dtype, self.device, self.activations)

@@ -95,3 +95,5 @@ class Buffers(NamedTuple):
     logits: Array  # [R, V']
     work: Array  # [threads, work_size]
     work_size: int
+    held: Array  # int32 [threads, held_size]: rows that a thread quantised, empty without integers
+    held_size: int

@@ -51,7 +51,7 @@ def normalise_rows(task, rows, shape, x, weight, weight_at, eps, y, all_rows, pi
 
 
 @pasted
-def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
+def _qkv(task, tokens, layer, shape, weights, inputs, buffers, thread):
     """A path's embedding is a bias of its tokens' keys and values."""
     wide = whole_lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
     first_of = MATRICES * layer
@@ -70,7 +70,7 @@ def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
             add(
                 weights, each, buffers.normed, whole_lanes(shape.hidden), tokens, shape.hidden,
                 begin - before, end - before, buffers.qkv, before * LANES, wide,
-                unit * shape.threads,
+                unit * shape.threads, buffers, thread, KINDS * layer + QKV,
             )  # fmt: skip
         before += panels
 
@@ -109,7 +109,7 @@ def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
 
 
 @pasted
-def _gate(task, tokens, layer, shape, weights, buffers):
+def _gate(task, tokens, layer, shape, weights, buffers, thread):
     wide = whole_lanes(shape.width)
     number = MATRICES * layer + GATE_AT
     unit = unit_of(weights.matrices, number, tokens, wide // LANES, shape.threads)
@@ -119,11 +119,11 @@ def _gate(task, tokens, layer, shape, weights, buffers):
     hidden, zero = whole_lanes(shape.hidden), np.int64(0)
     add(
         weights, number, buffers.normed, hidden, tokens, shape.hidden, first, last, buffers.gate,
-        zero, wide, unit * shape.threads,
+        zero, wide, unit * shape.threads, buffers, thread, KINDS * layer + GATE,
     )  # fmt: skip
     add(
         weights, number + 1, buffers.normed, hidden, tokens, shape.hidden, first, last, buffers.up,
-        zero, wide, unit * shape.threads,
+        zero, wide, unit * shape.threads, buffers, thread, KINDS * layer + GATE,
     )  # fmt: skip
     for row in range(tokens):
         at = row * wide + first * LANES
@@ -131,14 +131,16 @@ def _gate(task, tokens, layer, shape, weights, buffers):
 
 
 @pasted
-def _into_x(task, tokens, shape, weights, number, source, depth, stride, x):
+def _into_x(
+    task, tokens, shape, weights, number, source, depth, stride, x, buffers, thread, phase
+):  # fmt: skip
     """x += source · W: the product that returns to the residual stream."""
     wide = whole_lanes(shape.hidden)
     unit = unit_of(weights.matrices, number, tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
     add(
         weights, number, source, stride, tokens, depth, first, last, x, np.int64(0), wide,
-        unit * shape.threads,
+        unit * shape.threads, buffers, thread, phase,
     )  # fmt: skip
 
 
@@ -152,7 +154,7 @@ def do_task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, va
             True, inputs.logits_at,
         )  # fmt: skip
     elif kind == QKV:
-        _qkv(task, tokens, layer, shape, weights, inputs, buffers)
+        _qkv(task, tokens, layer, shape, weights, inputs, buffers, thread)
     elif kind == STORE:
         _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values)
     elif kind == ATTEND and inputs.attend != 0:
@@ -161,14 +163,15 @@ def do_task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, va
     elif kind == ATTEND:
         _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread)
     elif kind == GATE:
-        _gate(task, tokens, layer, shape, weights, buffers)
+        _gate(task, tokens, layer, shape, weights, buffers, thread)
     else:
         out = kind == OUT
         mixed = shape.heads * shape.dim
         _into_x(
             task, tokens, shape, weights, MATRICES * layer + (OUT_AT if out else DOWN_AT),
             buffers.mixed if out else buffers.gate, mixed if out else shape.width,
-            mixed if out else whole_lanes(shape.width), buffers.x,
+            mixed if out else whole_lanes(shape.width), buffers.x, buffers, thread,
+            KINDS * layer + kind,
         )  # fmt: skip
 
 

@@ -11,6 +11,9 @@ from numba import carray, types
 
 from engine.kernels import lanes
 from engine.kernels.compiled import address, body, call, emitted, inner, is_cached
+from engine.kernels.integer_matmul.activations import MOST, group_of, room
+from engine.kernels.integer_matmul.integers_cpu import add_integers, hold_rows
+from engine.kernels.integer_matmul.tile import takes
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import Packed as Plain
 from engine.kernels.matmul.panels_cpu import TASK, add_product, task_panels
@@ -18,12 +21,14 @@ from engine.kernels.quantised.pack import Packed as Codes
 from engine.kernels.quantised.panels_cpu import add_quantised
 
 # Numbers of a matrix: where its product, its data, its scales and zeros (0: none) begin; panels;
-# elements between panels; blocks of a group and inputs of a block (codes only); bytes of a panel.
-CALL, DATA, SCALES, ZEROS, PANELS, PANEL, GROUP, DEPTH, BYTES = range(9)
-FIELDS = 9
+# elements between panels; blocks of a group and inputs of a block (codes only); bytes of a panel;
+# inputs of a group of activations (0: they are floats).
+CALL, DATA, SCALES, ZEROS, PANELS, PANEL, GROUP, DEPTH, BYTES, SHARED = range(10)
+FIELDS = 10
 LINE = 64  # bytes of a cache line
 BEGINNING = 2048  # bytes of a panel that are asked for before its turn: more follow by themselves
 NOTHING = np.zeros(0, np.uint32)
+NOBODY = -1  # whose rows a thread holds before it quantised any
 
 Matrix: TypeAlias = Plain | Codes
 
@@ -42,7 +47,8 @@ def pointer(context, address, like):
 
 @body
 def _plain(
-    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead
+    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead,
+    held, held_at, phase,
 ):  # fmt: skip
     size = matrices[at + PANELS] * matrices[at + PANEL]
     data = carray(pointer(matrices[at + DATA], like), (size,))
@@ -54,7 +60,8 @@ def _plain(
 
 @body
 def _codes(
-    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead
+    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead,
+    held, held_at, phase,
 ):  # fmt: skip
     in_panel, in_group = matrices[at + PANEL], matrices[at + GROUP]
     size = matrices[at + PANELS] * ((in_panel + in_group - 1) // in_group) * LANES
@@ -70,6 +77,54 @@ def _codes(
 
 
 @inner
+def _add_integers(
+    matrices, at, like, zeros, x, x_at, x_stride, rows, first, last, y, y_at, y_stride, ahead, held,
+    held_at, phase,
+):  # fmt: skip
+    """The product in integers; rows are quantised where the thread has not got the phase's yet."""
+    in_panel, group, depth = matrices[at + PANEL], matrices[at + GROUP], matrices[at + DEPTH]
+    inputs, shared = in_panel * depth, matrices[at + SHARED]
+    groups, panels = (in_panel + group - 1) // group, matrices[at + PANELS]
+    blocks = carray(pointer(matrices[at + DATA], like), (panels * in_panel,))
+    scales = carray(pointer(matrices[at + SCALES], x), (panels * groups * LANES,))
+    apart = inputs * LANES // matrices[at + BYTES]  # codes of a byte
+    key = (phase * 8 + apart) * (MOST + 1) + shared
+    if held[held_at] != key:
+        held[held_at] = key
+        hold_rows(x, x_at, x_stride, rows, inputs, shared, blocks, held, held_at)
+    in_group = shared // depth
+    add_integers(
+        held, held_at, rows, blocks, in_panel, in_group, (group + in_group - 1) // in_group,
+        inputs // 4, scales, zeros, groups, first, last, y, y_at, y_stride, ahead, panels,
+    )  # fmt: skip
+
+
+@body
+def _integers(
+    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead,
+    held, held_at, phase,
+):  # fmt: skip
+    _add_integers(
+        matrices, at, like, None, x, x_at, x_stride, rows, first, last, y, y_at, y_stride, ahead,
+        held, held_at, phase,
+    )  # fmt: skip
+
+
+@body
+def _integers_zeros(
+    matrices, at, like, x, x_at, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead,
+    held, held_at, phase,
+):  # fmt: skip
+    in_panel, group = matrices[at + PANEL], matrices[at + GROUP]
+    size = matrices[at + PANELS] * ((in_panel + group - 1) // group) * LANES
+    zeros = carray(pointer(matrices[at + ZEROS], x), (size,))
+    _add_integers(
+        matrices, at, like, zeros, x, x_at, x_stride, rows, first, last, y, y_at, y_stride, ahead,
+        held, held_at, phase,
+    )  # fmt: skip
+
+
+@inner
 def unit_of(matrices, number, rows, panels, threads):
     """How many panels a task of matrix `number` takes; of codes few: their panels are short, and
     what a task asks for ahead is its thread's next one."""
@@ -79,16 +134,20 @@ def unit_of(matrices, number, rows, panels, threads):
 
 
 @inner
-def add(weights, number, x, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead):
+def add(
+    weights, number, x, x_stride, rows, depth, first, last, y, y_at, y_stride, ahead, buffers,
+    thread, phase,
+):  # fmt: skip
     """y[:, y_at + 16·first : y_at + 16·last] += x · W of matrix `number`.
 
-    `ahead`: panels from each to the one that this thread is likely to come to next.
+    `ahead`: panels from each to the one that this thread is likely to come to next. In a `phase`
+    all products have the same x, which a `thread` quantises once where they take integers.
     """
     at = number * FIELDS
     call(
         weights.matrices[at + CALL],
         (weights.matrices, at, weights.like, x, np.int64(0), x_stride, rows, depth, first, last, y,
-         y_at, y_stride, ahead),
+         y_at, y_stride, ahead, buffers.held, thread * buffers.held_size, phase),
     )  # fmt: skip
 
 
@@ -118,39 +177,60 @@ def ask(matrices, number, first, last):
             _fetch(matrices[at + SCALES] + panel * scales + byte)
 
 
-def _typed(like: np.ndarray) -> tuple[object, ...]:
+def _typed(like: np.ndarray, shared: int, zeros: bool) -> tuple[object, ...]:
     """The product for data of that array's type, and arguments like its own."""
-    floats, longs = np.zeros(1, np.float32), np.zeros(1, np.int64)
+    floats, longs, ints = np.zeros(1, np.float32), np.zeros(1, np.int64), np.zeros(1, np.int32)
     function = _plain if like.dtype.names is None else _codes
-    return function, longs, 0, like[:0], floats, 0, 0, 0, 0, 0, 0, floats, 0, 0, 0
+    if shared:
+        function = _integers_zeros if zeros else _integers
+    return function, longs, 0, like[:0], floats, *[0] * 6, floats, 0, 0, 0, ints, 0, 0
 
 
-def product_of(like: np.ndarray) -> int:
-    """Address of the product for matrices whose data is of that array's type; compiled if new.
+def product_of(like: np.ndarray, shared: int = 0, zeros: bool = False) -> int:
+    """Address of the product for matrices whose data is of that array's type, and whose rows share
+    a scale in groups of `shared` (0: floats); compiled if new.
 
     The step calls it with an empty array of another type in `like`'s place, which lies in memory
     alike and is read by nobody.
     """
-    return address(*_typed(like))
+    return address(*_typed(like, shared, zeros))
 
 
 def product_ready(like: np.ndarray) -> bool:
-    """Whether that product is compiled already."""
-    return is_cached(*_typed(like))
+    """Whether that product, of floats, is compiled already."""
+    return is_cached(*_typed(like, 0, False))
 
 
-def row(matrix: Matrix) -> list[int]:
-    """What the step has to know of a matrix, whose arrays must outlive it."""
+def in_integers(matrix: Matrix) -> bool:
+    """Whether the step's product with it can be one of integers."""
+    return isinstance(matrix, Codes) and takes(matrix.format)
+
+
+def held_by(matrix: Matrix, rows: int) -> int:
+    """int32 that a thread needs to hold so many rows as the matrix's integers take them."""
+    if not isinstance(matrix, Codes) or not takes(matrix.format):
+        return 0
+    inputs = matrix.blocks_PB.shape[1] * matrix.depth
+    return room(rows, inputs, group_of(matrix.group, inputs))
+
+
+def row(matrix: Matrix, integers: bool = False) -> list[int]:
+    """What the step has to know of a matrix, whose arrays must outlive it. `integers`: activations
+    are quantised for it where its format allows."""
     if isinstance(matrix, Codes):
         in_panel, panels = matrix.blocks_PB.shape[1], -(-matrix.outputs // LANES)
         blocks, zeros = matrix.blocks_PB.reshape(-1), matrix.zeros_PGL
+        shared = 0
+        if integers and in_integers(matrix):
+            shared = group_of(matrix.group, in_panel * matrix.depth)
         return [
-            product_of(blocks), blocks.ctypes.data, matrix.scales_PGL.ctypes.data,
-            0 if zeros is None else zeros.ctypes.data, panels, in_panel,
-            matrix.group // matrix.depth, matrix.depth, blocks.itemsize * in_panel,
+            product_of(blocks, shared, zeros is not None), blocks.ctypes.data,
+            matrix.scales_PGL.ctypes.data, 0 if zeros is None else zeros.ctypes.data, panels,
+            in_panel, matrix.group // matrix.depth, matrix.depth, blocks.itemsize * in_panel,
+            shared,
         ]  # fmt: skip
     panel = matrix.data.size // max(matrix.panels, 1)
     return [
         product_of(matrix.data), matrix.data.ctypes.data, 0, 0, matrix.panels, panel, 0, 0,
-        panel * matrix.data.itemsize,
+        panel * matrix.data.itemsize, 0,
     ]  # fmt: skip

@@ -23,7 +23,7 @@ from engine.kernels.decoder_step.phases_cpu import (
     up,
     whole_lanes,
 )
-from engine.kernels.decoder_step.products_cpu import add, ask, pointer, unit_of
+from engine.kernels.decoder_step.products_cpu import NOBODY, add, ask, pointer, unit_of
 from engine.kernels.lanes import LANES
 from engine.kernels.stamps import begin, clear, end, is_timed
 
@@ -42,7 +42,7 @@ def _past(counters, phase, tasks, timed):
 
 
 @pasted
-def _logits(shape, weights, inputs, buffers, counters, over, before, timed):
+def _logits(shape, weights, inputs, buffers, counters, over, before, timed, thread):
     """The last norm and the output head, at the wanted rows only; `before` tasks of phase `over`
     come first."""
     rows, phase = len(inputs.logits_at), KINDS * shape.layers
@@ -71,7 +71,8 @@ def _logits(shape, weights, inputs, buffers, counters, over, before, timed):
         clear_panels(buffers.logits, wide, rows, first * LANES, last * LANES)
         add(
             weights, number, buffers.normed, whole_lanes(shape.hidden), rows, shape.hidden, first,
-            last, buffers.logits, np.int64(0), wide, unit * shape.threads,
+            last, buffers.logits, np.int64(0), wide, unit * shape.threads, buffers, thread,
+            phase + 1,
         )  # fmt: skip
         finish(counters, phase + 1, 1)
         task = claim(counters, phase + 1)
@@ -84,6 +85,8 @@ def run(shape, weights, inputs, buffers, counters, thread):
     tokens, timed = len(inputs.positions), is_timed(counters)
     if timed:
         begin(counters)
+    if buffers.held_size:
+        buffers.held[thread * buffers.held_size] = NOBODY
     over, before = np.int64(0), np.int64(0)  # the last phase that had tasks, and how many
     for layer in range(shape.layers):
         like, size = inputs.cache_like, inputs.cache_size
@@ -104,7 +107,7 @@ def run(shape, weights, inputs, buffers, counters, thread):
                 task = claim(counters, phase)
             if tasks:
                 over, before = np.int64(phase), np.int64(tasks)
-    _logits(shape, weights, inputs, buffers, counters, over, before, timed)
+    _logits(shape, weights, inputs, buffers, counters, over, before, timed, thread)
 
 
 @kernel

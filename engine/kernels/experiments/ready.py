@@ -49,7 +49,9 @@ def _nothing(cache: str) -> tuple[Shape, Weights, Inputs, Buffers, np.ndarray]:
         none, none, ints, none, none, 1, longs, longs[:0], none, none, floats, longs, like, 0,
         *views,
     )  # fmt: skip
-    buffers = Buffers(floats, floats, floats, floats, floats, floats, floats, floats, 1)
+    buffers = Buffers(
+        floats, floats, floats, floats, floats, floats, floats, floats, 1, ints, 0
+    )  # fmt: skip
     return shape, packed, inputs, buffers, np.zeros(phases(0) * STRIDE, np.int64)
 
 

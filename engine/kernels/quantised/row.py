@@ -58,24 +58,16 @@ class _Panels:
 
     def add(self, b: Any, in_panel: Any, in_group: Any, first: list[Any]) -> list[Any]:
         """`first` and the products of all groups."""
-        before = b.block
-        loop, done = b.append_basic_block("groups"), b.append_basic_block("grouped")
-        b.branch(loop)
-        b.position_at_end(loop)
-        group, skipped = b.phi(lanes.INT64), b.phi(lanes.INT64)
-        had = [b.phi(lanes.VECTOR) for _ in first]
-        left = b.sub(in_panel, skipped)
-        blocks = b.select(b.icmp_signed("<", left, in_group), left, in_group)
-        total = self.add_group(b, group, skipped, blocks, had)
-        turned = [b.add(group, whole(1)), b.add(skipped, in_group), *total]
-        for phi, begin, value in zip(
-            [group, skipped, *had], [whole(0), whole(0), *first], turned, strict=True
-        ):
-            phi.add_incoming(begin, before)
-            phi.add_incoming(value, b.block)
-        b.cbranch(b.icmp_signed("<", turned[1], in_panel), loop, done)
-        b.position_at_end(done)
-        return total
+
+        def turn(group: Any, had: list[Any]) -> list[Any]:
+            skipped, *sums = had
+            left = b.sub(in_panel, skipped)
+            blocks = b.select(b.icmp_signed("<", left, in_group), left, in_group)
+            total = self.add_group(b, group, skipped, blocks, sums)
+            return [b.add(skipped, in_group), *total]
+
+        groups = b.sdiv(b.add(in_panel, b.sub(in_group, whole(1))), in_group)
+        return lanes.counted(b, groups, [whole(0), *first], turn)[1:]
 
 
 def row(panels: int) -> Any:

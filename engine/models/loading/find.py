@@ -28,19 +28,26 @@ class Found:
     source: str = ""
 
     def open(
-        self, dtype: str = "float32", *, random: bool = False, seed: int = 0, device: str = "cpu"
+        self,
+        dtype: str = "float32",
+        *,
+        random: bool = False,
+        seed: int = 0,
+        device: str = "cpu",
+        activations: str = "auto",
     ) -> "Model":
-        """The model itself, with its own weights or random ones, on a processor or a GPU."""
+        """The model itself, with its own weights or random ones, on a processor or a GPU.
+        `activations`: "int8" quantises them for its own weights in codes."""
         from engine.models.loading.load import load, random_model  # torch: not for a shape alone
 
         if random:
-            return random_model(self.config, seed, dtype, device)
+            return random_model(self.config, seed, dtype, device, activations)
         if self.folder is None:
             raise BadInput(
                 f"model {self.name!r}: only its architecture is known; "
                 "run it with random weights (--random) or give a folder with its weights"
             )
-        return load(self.folder, dtype, self.config, device)
+        return load(self.folder, dtype, self.config, device, activations)
 
 
 def find(name: str) -> Found:

@@ -31,6 +31,7 @@ def load(
     dtype: str = "float32",
     config: ModelConfig | None = None,
     device: str = "cpu",
+    activations: str = "auto",
 ) -> Model:
     """The model of a Hugging Face folder: config.json with *.safetensors beside it; or of a GGUF
     file.
@@ -39,6 +40,7 @@ def load(
     at a time, so loading takes the model's memory and one tensor more. Raises BadInput naming the
     file and the field; nothing of the folder is ever executed. `config`: in place of the folder's,
     where more than its tensors is to be said. `device`: "cpu", or "cuda" for a GPU.
+    `activations`: as `Model` takes them.
     """
     folder = Path(path)
     if folder.suffix in PICKLES:
@@ -47,7 +49,7 @@ def load(
         raise BadInput(f"{folder}: no such folder; give a Hugging Face model folder")
     own, source = opened(folder)
     require_memory(source.bytes(BYTES[dtype]), str(folder), device)
-    return Model(config or own, source, dtype, device=device)
+    return Model(config or own, source, dtype, device=device, activations=activations)
 
 
 def config_at(path: Path) -> ModelConfig:
@@ -71,11 +73,16 @@ def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -
 
 
 def random_model(
-    config: ModelConfig, seed: int = 0, dtype: str = "float32", device: str = "cpu"
+    config: ModelConfig,
+    seed: int = 0,
+    dtype: str = "float32",
+    device: str = "cpu",
+    activations: str = "auto",
 ) -> Model:
     """An untrained model: any public architecture without its weights."""
     require_memory(weight_bytes(config, dtype), config.architecture, device)
-    return Model(config, RandomWeights(config, seed, dtype), dtype, device=device)
+    source = RandomWeights(config, seed, dtype)
+    return Model(config, source, dtype, device=device, activations=activations)
 
 
 def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> None:

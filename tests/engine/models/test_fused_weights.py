@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from engine.core.errors import BadInput
 from engine.kernels.quantised.weight import round_to_nearest
 from engine.models.batch import pack
 from engine.models.config import Rotary
 from engine.models.fused_step import Fused, fits
+from engine.models.model import Model
 from engine.models.reference import dense
 from tests.engine.models.fused import (
     LLAMA,
@@ -35,7 +37,7 @@ class Coded(dict):
             if weight.ndim == 2 and "embed" not in name:
                 self.held[name] = round_to_nearest(weight, *self.FORMATS[number % 4])
                 self[name] = self.held[name].dequantised()
-        self.codes = self.held.get
+        self.codes, self.holds_codes = self.held.get, True
 
 
 CODED = replace(LLAMA, vocab=70, hidden=96, width=160, head_dim=16, kv_heads=1, heads=2)
@@ -59,6 +61,25 @@ def test_matrices_in_codes_of_their_own_formats_give_the_reference_s_logits_in_a
     assert fused.bytes < 0.6 * plain
     assert not fits(replace(config, hidden=48), torch.float32, in_codes=True)
     assert not fits(replace(config, head_dim=8, rotary=Rotary(8)), torch.float32, in_codes=True)
+
+
+def test_activations_in_eight_bits_give_a_token_the_same_logits_alone_and_in_any_batch():
+    config = replace(CODED, qkv_bias=True)
+    weights, tokens = Coded(random_weights(config)), texts(config, [11, 1, 17, 2, 3])
+    batch = everywhere(pack(tokens, [0] * 5, places(5), SIZE))
+    floats = Fused(config, weights, weights.codes).forward(batch, memory(config))
+    model = Model(config, weights, activations="int8")
+    said = "int8 with 6 weights of int4, 2 weights of int8; float32 with 7 weights of int6"
+    assert model.activations == said
+    found = model.forward(batch, memory(config))
+    torch.testing.assert_close(found, floats, rtol=0, atol=0.03 * float(floats.abs().max()))
+    assert not torch.equal(found, floats)
+    kv = memory(config)
+    for at, token in enumerate(tokens[0]):
+        alone = model.forward(pack([[token]], [at], places(1), SIZE), kv)
+        assert torch.equal(alone[0], found[at])
+    with pytest.raises(BadInput, match="weights are plain numbers"):
+        Model(config, random_weights(config), activations="int8")
 
 
 class Watched(Mapping):

@@ -208,22 +208,23 @@ def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Res
     return np.asarray(drawn.logprobs_S[told_S] + apart_S, np.float32)
 
 
-def build(config: Settings, kv_cache_dtype: str = "auto", device: str = "cpu") -> Built:
+def build(
+    config: Settings, kv_cache_dtype: str = "auto", device: str = "cpu", activations: str = "auto"
+) -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     model = config.modules.of(config.streams.of(found.config, found.folder is not None))
     found = replace(found, config=model)
     alone(config, found.config)
     where: dict[str, Any] = {"seed": config.seed, "device": device}
-    opened = found.open(config.dtype, random=found.folder is None, **where)
+    opened = found.open(config.dtype, random=found.folder is None, activations=activations, **where)
     tokenizer = tokenizer_of(found.folder)
-    eos = found.config.eos + (tokenizer.eos if tokenizer else ())
+    eos = tuple(dict.fromkeys(found.config.eos + (tokenizer.eos if tokenizer else ())))
     said = config.speculation
     names = said.collaborates.models if said.collaborates else (said.draft_model,)
     drafts = []
     for draft in [find_draft(name, found) for name in names if name]:
         drafts.append(draft.open(config.dtype, random=draft.folder is None, **where))
-    eos = tuple(dict.fromkeys(eos))
     executor = executor_for(config, opened, found.name, eos, drafts, kv_cache_dtype)
     return Built(executor, WallClock(), tokenizer)
 

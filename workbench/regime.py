@@ -23,7 +23,7 @@ from workbench.finding import Figure, Finding
 At: TypeAlias = Callable[[Any, Any, RunConfig, bool], Outcome]
 
 
-REMEMBERED = 4  # logs, while a map is drawn
+REMEMBERED = 5  # logs, while a map is drawn: those of five draws
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,16 @@ def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> 
 
 def realigning(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Of the time beyond the target's own passes, the share that EQSPEC realigns in."""
+    return share_at(config, 1.0, run_config, fast)
+
+
+def share_at(config: InferenceConfig, times: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same where realigning takes so many times a copy at the device's bandwidth."""
     config = update(config, {**DESCRIBED, **EQSPEC})
     shares = []
     for seed in range(SEEDS):
         log = run_config(with_seed(config, seed))
-        aligned, drafted = seconds(log, "align"), seconds(log, "draft")
+        aligned, drafted = times * seconds(log, "align"), seconds(log, "draft")
         shares.append(aligned / max(aligned + drafted, 1e-12))
     figure = Figure.mean(shares, "%")
     return Outcome(
@@ -118,11 +123,22 @@ def judged(expected: str, figure: Figure, needed: float = 1.0, less: bool = Fals
 
 def grouping(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Seconds of realignment under EXSPEC, over EQSPEC's."""
+    return less_aligning(update(config, DESCRIBED), run_config)
+
+
+def at_pool(config: InferenceConfig, times: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same with so many times a batch's requests at hand, of six times as many in all."""
+    pool: Changes = {**DESCRIBED, "max_running": int(times) * BATCH, "workload.count": 6 * BATCH}
+    return less_aligning(update(config, pool), run_config)
+
+
+def less_aligning(config: InferenceConfig, run_config: RunConfig) -> Outcome:
+    """The same of a setting."""
 
     def aligning(log: Log) -> float:
         return max(seconds(log, "align"), 1e-9)
 
-    figure = over(update(config, DESCRIBED), EQSPEC, aligning, run_config)
+    figure = over(config, EQSPEC, aligning, run_config)
     return judged("at least a tenth less time realigning for the same tokens", figure, LESS, True)
 
 

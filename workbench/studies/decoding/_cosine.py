@@ -163,7 +163,12 @@ def throughput(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Ou
 
 def latency(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Mean seconds from a request's first token to its last, over what as much money gives."""
-    batch = 16
+    return latency_at(config, 16, run_config, fast)
+
+
+def latency_at(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same with so many requests at once."""
+    batch = int(size)
     here = described(config, batch)
     share = max(1, math.floor(batch / dearer(RENT)))
     theirs = min((waits(way, run_config) for way in rivals(here, share, GENERAL)), key=sum)
@@ -228,3 +233,8 @@ def at_rent(batch: int) -> At:
         return at_equal_cost(config, run_config, rent, batch)
 
     return there
+
+
+def routed(config: InferenceConfig, models: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """`above_one` where so many of the models draft for each request."""
+    return above_one(update(config, {"speculation.routed": int(models)}), run_config, fast)

@@ -1,7 +1,7 @@
 """Checks of Mirror-SD's claims, and the settings they are made in."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -71,11 +71,23 @@ def foreseen(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outc
     a table has behind the token before, whichever knows more: of answers that are drawn after text
     the target has not learnt, since greedy ones repeat themselves and are all foreseen. The table
     is made from that text."""
+    return drawn_at(config, 1.0, run_config, fast)
+
+
+def drawn_at(
+    config: InferenceConfig, temperature: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of answers drawn at a temperature."""
     shares, plain = [], dict[str, list[float]](draft=[], table=[])
     table = followers(config.model)
     for seed in range(config.seed, config.seed + SEEDS):
         asked = {"workload": {"kind": "prompts", "texts": beginnings(2 if fast else 24, seed)}}
-        drawn = {**asked, "seed": seed, "sampling.temperature": 1.0, "sampling.max_tokens": SAID}
+        drawn = {
+            **asked,
+            "seed": seed,
+            "sampling.temperature": temperature,
+            "sampling.max_tokens": SAID,
+        }
         log = run_config(update(config, drawn))
         told = [level.value for level in log.of(Level) if level.name == "foreseen"]
         rows = [int(s.tag.rpartition("=")[2]) for s in log.of(Span) if s.name == "verify"]
@@ -201,7 +213,11 @@ def below_serial(config: InferenceConfig, run_config: RunConfig, fast: bool) -> 
 def equal_devices(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Tokens a second over the best that two devices split by tensor parallelism give: plain
     decoding, or serial speculation at its best length."""
-    config = described(config, {})
+    return beside_split(described(config, {}), run_config)
+
+
+def beside_split(config: InferenceConfig, run_config: RunConfig) -> Outcome:
+    """`config` over the best of both devices on one model at a time."""
     split = [update(way, SPLIT) for way in (update(config, PLAIN), *serially(config))]
     figure = Figure.ratio(rates(config, run_config), best(split, run_config))
     return judged("more tokens a second than both devices on one model at a time", figure)
@@ -225,11 +241,13 @@ def beside_plain(config: InferenceConfig, run_config: RunConfig) -> Outcome:
     return judged("more tokens a second than plain decoding", figure)
 
 
-def at_acceptance(
-    config: InferenceConfig, acceptance: float, run_config: RunConfig, fast: bool
-) -> Outcome:
-    """Beside serial speculation, both with so many of their drafts right."""
-    return beside_serial(described(config, {"speculation.acceptance": acceptance}), run_config)
+def at_acceptance(ask: Callable[[InferenceConfig, RunConfig], Outcome]) -> At:
+    """Beside a rival, both with so many of their drafts right."""
+
+    def there(config: InferenceConfig, right: float, run_config: RunConfig, fast: bool) -> Outcome:
+        return ask(described(config, {"speculation.acceptance": right}), run_config)
+
+    return there
 
 
 def at_batch(which: str) -> At:

@@ -12,6 +12,7 @@ from workbench.studies.decoding._batch_speculative import (
     PAGED,
     PLAIN,
     at_batch,
+    at_pool,
     at_realigning,
     at_size,
     batch_of_eight,
@@ -22,6 +23,7 @@ from workbench.studies.decoding._batch_speculative import (
     pays,
     realigning,
     same_answers,
+    share_at,
 )
 from workbench.study import Break, Claim, Regime, Reported, Study
 
@@ -229,6 +231,27 @@ STUDY = Study(
             paper_is="the paper's share of 40%",
             log_x=True,
             judged=at_realigning,
+        ),
+        Regime(
+            claim="realigning",
+            knob="realigning",
+            values=(1, 3, 10, 17, 30, 100),
+            coarse=(1, 17),
+            x="time that realigning takes, over a copy's at the device's bandwidth (×)",
+            y="realigning's share of what speculation adds (%)",
+            default=1,
+            log_x=True,
+            judged=share_at,
+        ),
+        Regime(
+            claim="grouping",
+            knob="pool",
+            values=(1, 2, 3, 4, 6),
+            coarse=(1, 3),
+            x="requests at hand, over those of a batch",
+            y="time that realigning takes with groups of one length over that without (×)",
+            default=3,
+            judged=at_pool,
         ),
     ),
     limits=(

@@ -157,6 +157,18 @@ STUDY = Study(
             judged=at("guidance", unguided),
         ),
         Regime(
+            claim="beyond-alone",
+            knob="guidance",
+            values=(0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0),
+            coarse=(0.5, 3.0),
+            x="guidance γ: 0 without the signal, 1 with it, beyond: led by what it adds",
+            y="solved, less those with the signal in the prompt alone (share)",
+            paper=3.0,
+            paper_is="the largest of the paper's grid",
+            default=3.0,
+            judged=at("guidance", beyond_alone),
+        ),
+        Regime(
             claim="above-unguided",
             knob="candidates",
             values=(0, 1, 2, 3, 4),

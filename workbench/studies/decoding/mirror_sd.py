@@ -12,6 +12,9 @@ from workbench.studies.decoding._mirror_sd import (
     at_acceptance,
     at_batch,
     below_serial,
+    beside_serial,
+    beside_split,
+    drawn_at,
     equal_devices,
     foreseen,
     over_plain,
@@ -188,6 +191,7 @@ STUDY = Study(
             for claim, over in (
                 ("below-serial", "tokens a second over serial speculation at its best length (×)"),
                 ("over-plain", "times plain decoding"),
+                ("equal-devices", "tokens a second over both devices on one model at a time (×)"),
             )
         ),
         Regime(
@@ -198,8 +202,29 @@ STUDY = Study(
             x="share of drafts that are right",
             y="tokens a second over serial speculation at its best length (×)",
             default=0.7,
-            judged=at_acceptance,
+            judged=at_acceptance(beside_serial),
             series=HITS,
+        ),
+        Regime(
+            claim="equal-devices",
+            knob="acceptance",
+            values=(0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95),
+            coarse=(0.3, 0.7, 0.9),
+            x="share of drafts that are right",
+            y="tokens a second over both devices on one model at a time (×)",
+            default=0.7,
+            judged=at_acceptance(beside_split),
+            series=HITS,
+        ),
+        Regime(
+            claim="foreseen",
+            knob="sampling.temperature",
+            values=(0.25, 0.5, 1.0, 1.5, 2.0),
+            coarse=(0.5, 1.0),
+            x="temperature that answers are drawn at",
+            y="foreseen, less what the draft model or a table has among as many (%)",
+            default=1.0,
+            judged=drawn_at,
         ),
     ),
     limits=(

@@ -189,6 +189,16 @@ STUDY = Study(
             noun="steps",
             judged=at_steps,
         ),
+        Regime(
+            claim="over-fewer-steps",
+            knob="held",
+            values=(0.5, 0.8, 0.9, 1.0),
+            coarse=(0.5, 0.9),
+            x="probability that a player holds the action",
+            y="passes a frame of the fewest steps that are as good over ours (×)",
+            default=0.8,
+            judged=at("held", over_fewer_steps),
+        ),
     ),
     limits=(
         "The paper's abstract alone was read: how its speculative frames see one another is our "

@@ -256,6 +256,18 @@ def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
     return judged
 
 
+def spared_over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
+    """`spared` with a knob at some value, of one draw in small and five in full; `load` is a share
+    of the load's requests a second."""
+
+    def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        rate = config.engine.workload.rate  # type: ignore[attr-defined]
+        asked = {"engine.workload.rate": value * rate} if knob == "load" else {knob: value}
+        return spared(update(config, asked), run, fast)
+
+    return judged
+
+
 def at_share(config: FleetConfig, share: float, run: RunConfig, fast: bool) -> Outcome:
     """The same at a share of the load."""
     rate = config.engine.workload.rate  # type: ignore[attr-defined]

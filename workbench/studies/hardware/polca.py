@@ -18,6 +18,7 @@ from workbench.studies.hardware._polca import (
     peaks_at,
     peaks_with,
     spared,
+    spared_over,
     thirty_more,
 )
 from workbench.study import Break, Claim, Regime, Reported, Study
@@ -191,6 +192,39 @@ STUDY = Study(
             default=1.0,
             judged=peaks_at,
         ),
+    )
+    + tuple(
+        Regime(
+            claim="spared",
+            knob=knob,
+            values=values,
+            coarse=coarse,
+            x=x,
+            y="time of urgent requests under the better of one threshold for all and the brake "
+            "over ours (×)",
+            default=default,
+            series=LOADS,
+            judged=spared_over(knob),
+            log_x=log_x,
+        )
+        for knob, values, coarse, x, default, log_x in (
+            (
+                "load",
+                (0.5, 0.75, 1.0, 1.25, 1.5, 2.0),
+                (0.5, 1.0, 2.0),
+                "requests a second over the claim's",
+                1.0,
+                False,
+            ),
+            (
+                "power.delay",
+                (0.5, 1, 2, 4, 8, 15, 30),
+                (1, 4, 15),
+                "until a cap reaches the devices, of a swing of 30 s (s)",
+                4,
+                True,
+            ),
+        )
     ),
     limits=(
         "The paper was not read, its abstract was: thresholds (80% and 89%, caps go 5% below), "

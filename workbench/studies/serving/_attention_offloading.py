@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from workbench.studies.serving._offloaded_ranks import HELD
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
+Check = Callable[[InferenceConfig, RunConfig, bool], Outcome]
 USED = 0.9  # of a device's memory, weights and cache together
 WAVES = 3  # requests over those that fit at once
 PLAIN = "modelled"
@@ -170,13 +172,25 @@ def over_compute(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome
     return beside(config, run, fast, ("h100-sxm",), "the best fleet of the compute device")
 
 
-def over(knob: str) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
-    """`throughput` of the study's model with a knob at some value."""
+def over(knob: str, check: Check) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+    """A small check of the study's model with a knob at some value."""
 
     def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-        return throughput(update(config, {knob: value}), run, True)
+        return check(update(config, {knob: value}), run, True)
 
     return judged
+
+
+def at_rent(config: InferenceConfig, rent: float, run: RunConfig, fast: bool) -> Outcome:
+    """The small `over_compute` where an attention device rents for so many dollars an hour."""
+    executor = config.executor
+    assert isinstance(executor, Offloaded)
+    found = over_compute(config, run, True)
+    apart = (rent - COSTS[executor.attention_device]) * executor.attention_devices
+    assert found.figure is not None
+    figure = Figure.exact(found.figure.value * hourly(config) / (hourly(config) + apart), "×")
+    told = f"{figure.value:.2f}× where an attention device rents for {rent:.2f} $ an hour"
+    return replace(found, measured=told, holds=figure.value > 1, figure=figure)
 
 
 def same_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:

@@ -148,6 +148,17 @@ def tail_between(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome
     return sooner(config, run, fast, between_tokens)
 
 
+def new_at(knob: str) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+    """`only_new` with a knob at some value, of draws as the small check's."""
+
+    def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        one = update(config, {knob: int(value)})
+        draws = [update(one, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
+        return new_share(draws, run)
+
+    return judged
+
+
 def told_last(log: Log, name: str) -> float:
     """What a count of the host link came to."""
     levels = [
@@ -184,12 +195,21 @@ def pages_a_copy(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome
 
 def only_new(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Pages that cross to the host over those that leave for it, of preempted requests."""
+    return new_share(drawn(config, fast), run)
+
+
+def new_share(configs: list[InferenceConfig], run: RunConfig) -> Outcome:
+    """The same of given draws."""
     shares = []
-    for one in drawn(config, fast):
+    for one in configs:
         log = run(one)
         left = sum(event.state == "swap_out" for event in log.of(Page))
-        shares.append(1.0 - min(1.0, told_last(log, "pages_kept") / left))
-    figure = Figure.exact(shares[0], "%") if fast else Figure.mean(shares, "%")
+        if left:
+            shares.append(1.0 - min(1.0, told_last(log, "pages_kept") / left))
+    if not shares:
+        return Outcome("fewer pages cross to the host than preempted requests have",
+                       "no page leaves", False)  # fmt: skip
+    figure = Figure.exact(shares[0], "%") if len(shares) == 1 else Figure.mean(shares, "%")
     return Outcome(
         "fewer pages cross to the host than preempted requests have",
         f"{figure.value:.1%} [{figure.low:.1%}, {figure.high:.1%}] of them, n = {figure.n}",

@@ -133,9 +133,13 @@ def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
 def foretold(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Mean time to the last token under a load that swings: of the strongest fixed or reactive
     split over ours."""
-    swung = [update(one, SWUNG) for one in draws(config, fast)]
+    return over_splits([update(one, SWUNG) for one in draws(config, fast)], run, fast)
+
+
+def over_splits(swung: list[InferenceConfig], run: RunConfig, few: bool) -> Outcome:
+    """The same of given draws, beside all rivals or a few."""
     splits = {**FIXED, **REACTIVE}
-    if fast:
+    if few:
         splits = {name: splits[name] for name in ("fixed 0.5", "reactive 20 ms")}
     rivals: dict[str, Changes] = {name: {"batching": how} for name, how in splits.items()}
     found = over_rivals(swung, rivals, run, end_to_end)
@@ -151,6 +155,18 @@ def at(knob: str, check: Callable[[InferenceConfig, RunConfig, bool, bool], Outc
         return check(update(config, {knob: value}), run, fast, True)
 
     return judged
+
+
+def at_swing(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+    """`foretold` of a load that swings so far, beside all rivals."""
+    swung = {**SWUNG, "workload.swing": value}
+    return over_splits([update(one, swung) for one in draws(config, fast, True)], run, fast)
+
+
+def at_period(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+    """`foretold` of a load that swings once in so many seconds, beside all rivals."""
+    swung = {**SWUNG, "workload.period": value}
+    return over_splits([update(one, swung) for one in draws(config, fast, True)], run, fast)
 
 
 def at_chunk(measure: Measure) -> At:

@@ -47,6 +47,11 @@ LOADS: dict[str, Changes] = {
         "engine.workload.observed": {"median": 3000, "spread": 0.6, "longest": 12_000},
     },
 }
+ORDERS: dict[str, Changes] = {
+    "ours": {},
+    "in order of arrival": {"engine.ordering": "fcfs"},
+    "tokens shared fairly": {"engine.ordering": "fair_share"},
+}
 FLOODED: Changes = {"engine.workload.flood": 0.7}
 
 
@@ -156,15 +161,17 @@ def kept(log: Log, step: float) -> float:
 def attained(config: AgentsConfig, run: RunConfig, fast: bool) -> Outcome:
     """Share of tasks within the objective while another tenant floods the fleet, on the workload
     where that is less; in order of arrival and by requests' fair share beside it."""
-    orders: dict[str, Changes] = {
-        "ours": {},
-        "in order of arrival": {"engine.ordering": "fcfs"},
-        "tokens shared fairly": {"engine.ordering": "fair_share"},
-    }
-    if fast:
-        orders = {"ours": {}}
-    step, shares = SMALL_STEP if fast else STEP, dict[str, dict[str, Figure]]()
-    for load, one in settings(update(config, FLOODED), fast).items():
+    step = SMALL_STEP if fast else STEP
+    return _attained(settings(update(config, FLOODED), fast), step, run, fast, fast)
+
+
+def _attained(
+    loads: dict[str, AgentsConfig], step: float, run: RunConfig, fast: bool, alone: bool
+) -> Outcome:
+    """The same of given workloads and seconds a step; rivals where ours is not asked `alone`."""
+    orders = {"ours": ORDERS["ours"]} if alone else ORDERS
+    shares = dict[str, dict[str, Figure]]()
+    for load, one in loads.items():
         shares[load] = {}
         for name, changes in orders.items():
             each = [kept(run(update(draw, changes)), step) for draw in drawn(one, fast)]
@@ -208,5 +215,21 @@ def sooner_over(knob: str) -> At:
     def at(config: AgentsConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
         given = int(value) if knob == "engine.pages" else value
         return _sooner(settings(update(config, {knob: given}), True), run, fast)
+
+    return at
+
+
+def attained_over(knob: str) -> At:
+    """The share of others' tasks that keep the objective, of a full workload's draws (one in
+    small), with a knob at some value: `objective` is seconds a step, `load` a part of the load."""
+
+    def at(config: AgentsConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        rate = config.engine.workload.rate  # type: ignore[attr-defined]
+        turned = {
+            "objective": {}, "load": {"engine.workload.rate": rate * value},
+            "flood": {"engine.workload.flood": value},
+        }[knob]  # fmt: skip
+        one = update(config, {**FLOODED, **turned})
+        return _attained({"": one}, value if knob == "objective" else STEP, run, fast, True)
 
     return at

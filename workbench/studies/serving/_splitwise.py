@@ -177,19 +177,26 @@ def cheaper(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """The design that serves most of those that cost a fifth less than five H100 machines, against
     these doing both: with chunked prompts, or whole ones where that serves more. The small check
     asks the mixed design and chunked prompts alone, of few requests."""
-    lasting = {"engine.workload.count": REQUESTS_EACH if fast else LASTING, "tokens": False}
-    one = update(config, lasting)
+    return at_less(config, run, fast, fast, *((REQUESTS_EACH, 2) if fast else (LASTING, 3)))
+
+
+def at_less(
+    config: FleetConfig, run: RunConfig, few: bool, one_draw: bool, count: int, steps: int
+) -> Outcome:
+    """The same of `few` or all designs and rivals, of one draw of `count` requests or of five,
+    capacity told in so many steps."""
+    one = update(config, {"engine.workload.count": count, "tokens": False})
     designs = CHEAP if config.pools.kind == "prefill_decode" else {"8 A100": {"replicas": 8}}
     rivals: dict[str, Changes] = {"5 H100": NEW, "5 H100, whole prompts": {**NEW, **WHOLE}}
-    if fast:
+    if few:
         designs, rivals = dict(list(designs.items())[:1]), {"5 H100": NEW}
     asked = {name: update(one, changes) for name, changes in {**designs, **rivals}.items()}
     rates: dict[str, list[float]] = {name: [] for name in asked}
-    for turn, each in enumerate(seeds(one, fast)):
+    for turn, each in enumerate(seeds(one, one_draw)):
         base = alone(each, run, "a100-sxm-80gb")
         for name, fleet in asked.items():
             drawn = update(fleet, {"engine.seed": config.engine.seed + turn})
-            rates[name].append(between(drawn, run, base, *FLEETS, steps=2 if fast else 3))
+            rates[name].append(between(drawn, run, base, *FLEETS, steps))
     ours, theirs = (max(of, key=lambda name: np.mean(rates[name])) for of in (designs, rivals))
     ratio = gain(rates[ours], rates[theirs])
     cost = hourly(asked[ours]) / hourly(asked[theirs])
@@ -210,6 +217,17 @@ def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
     def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
         given = int(value) if "workload" in knob else value
         return at_cost(sized(update(config, {knob: given})), run, fast, 4)
+
+    return judged
+
+
+def cheaper_over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
+    """The mixed design beside five H100 machines with chunked prompts and a knob at some value, of
+    requests that last."""
+
+    def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        given = int(value) if "workload" in knob else value
+        return at_less(update(config, {knob: given}), run, True, fast, LASTING, 3)
 
     return judged
 

@@ -108,10 +108,18 @@ def first_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome
 def same_rate(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Queries a second of a device that is never idle, with streaming over without; at full size
     of context that is updated, too, where that is less."""
+    ways: dict[str, Changes] = {"appended": {}, **({} if fast else {"updated": UPDATED})}
+    return parity(
+        {name: update(config, {**FLOOD, **changes}) for name, changes in ways.items()}, run, fast
+    )
+
+
+def parity(configs: dict[str, InferenceConfig], run: RunConfig, fast: bool) -> Outcome:
+    """Queries a second with streaming over without, by how context comes; of the least."""
     found: dict[str, Figure] = {}
-    for name, changes in {"appended": {}, **({} if fast else {"updated": UPDATED})}.items():
+    for name, config in configs.items():
         ours, theirs = [], []
-        for each in drawn(update(config, {**FLOOD, **changes}), fast):
+        for each in drawn(config, fast):
             ours.append(waits(each, run)[2])
             theirs.append(waits(update(each, WAITING), run)[2])
         found[name] = ratio(theirs, ours)
@@ -185,5 +193,15 @@ def at(
     def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
         asked = int(value) if knob.endswith(("chunks", "pages")) else value
         return judge(update(config, {knob: asked}), run, True)
+
+    return judged
+
+
+def parity_at(knob: str) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+    """`parity` of a device that is never idle, with a knob at some value; five draws in full."""
+
+    def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        asked = int(value) if knob.endswith("chunks") else value
+        return parity({config.workload.mode: update(config, {**FLOOD, knob: asked})}, run, fast)  # type: ignore[attr-defined]
 
     return judged

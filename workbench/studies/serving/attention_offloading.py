@@ -8,6 +8,7 @@ from engine.inference.workloads.synthetic import Lengths
 from workbench.studies.serving._attention_offloading import (
     GROUPED,
     HERE,
+    at_rent,
     over,
     over_compute,
     same_tokens,
@@ -117,15 +118,19 @@ STUDY = Study(
     ),
     regimes=tuple(
         Regime(
-            claim="over-both",
+            claim=claim,
             knob=knob,
             values=values,
             coarse=coarse,
             x=x,
-            y="tokens for a dollar over the stronger homogeneous fleet (×)",
+            y=f"tokens for a dollar over {rival} (×)",
             default=default,
-            judged=over(knob),
+            judged=over(knob, check),
             log_x=True,
+        )
+        for claim, check, rival in (
+            ("over-both", throughput, "the stronger homogeneous fleet"),
+            ("over-compute-devices", over_compute, "four H100"),
         )
         for knob, values, coarse, x, default in (
             (
@@ -151,7 +156,20 @@ STUDY = Study(
                 16,
             ),
         )
-    ),  # fmt: skip
+    )
+    + (
+        Regime(
+            claim="over-compute-devices",
+            knob="rent",
+            values=(0.1, 0.22, 0.3, 0.4, 0.5, 0.59, 0.8),
+            coarse=(0.22, 0.4),
+            x="rent of an RTX 3090 ($ an hour)",
+            y="tokens for a dollar over four H100 (×)",
+            default=0.22,
+            series={"heads with keys of their own": {}, "grouped heads": GROUPED},
+            judged=at_rent,
+        ),
+    ),
     limits=(
         "The paper was not read, its abstract was, and articles about it that name H100 and RTX "
         "3090; its models, prices and numbers of devices we do not know. Prices are one rental "

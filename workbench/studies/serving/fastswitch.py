@@ -15,6 +15,7 @@ from workbench.studies.serving._fastswitch import (
     at,
     between_tokens,
     first_tokens,
+    new_at,
     only_new,
     pages_a_copy,
     same_tokens,
@@ -44,6 +45,10 @@ COPIES = (
 MEMORY = (
     "pages", (1500, 2000, 2500, 3000, 4500, 6000), (1500, 2000, 3000),
     "memory for keys and values (pages of 16 tokens)", 2000, False,
+)  # fmt: skip
+HOST = (
+    "host_pages", (500, 1000, 2000, 4000, 8000, 16_000), (1000, 8000),
+    "memory of the host for pages that left (pages of 16 tokens)", 8000, True,
 )  # fmt: skip
 
 STUDY = Study(
@@ -185,6 +190,20 @@ STUDY = Study(
             ("tail-between-tokens", "time between tokens", between_tokens, (CHANGES, COPIES)),
         )
         for knob, values, coarse, x, default, log_x in maps
+    )
+    + tuple(
+        Regime(
+            claim="only-new",
+            knob=knob,
+            values=values,
+            coarse=coarse,
+            x=x,
+            y="pages that cross to the host over those that leave for it, forty drawn prompts (%)",
+            default=default,
+            judged=new_at(knob),
+            log_x=True,
+        )
+        for knob, values, coarse, x, default, _ in (CHANGES, HOST)
     ),
     limits=(
         "The paper was not read, its abstract was. Issuing a copy takes 6 µs, between the 5 and 7 "

@@ -11,6 +11,8 @@ from workbench.studies.serving._nexus import (
     SWUNG,
     at,
     at_chunk,
+    at_period,
+    at_swing,
     between_tokens,
     chunked,
     closer,
@@ -205,6 +207,39 @@ STUDY = Study(
             default=30.0,
             judged=within,
             log_x=True,
+        ),
+        *(
+            Regime(
+                claim="foretold",
+                knob=knob,
+                values=values,
+                coarse=coarse,
+                x=x,
+                y="time to the last token of the strongest split over ours, 40 requests a draw (×)",
+                default=default,
+                judged=judged,
+                log_x=log_x,
+            )
+            for knob, values, coarse, x, default, judged, log_x in (
+                (
+                    "swing",
+                    (0.0, 0.4, 0.8, 1.0),
+                    (0.0, 0.8),
+                    "swing of the load about its mean, as a part of it",
+                    0.8,
+                    at_swing,
+                    False,
+                ),
+                (
+                    "period",
+                    (2.0, 5.0, 20.0, 60.0),
+                    (5.0, 20.0),
+                    "seconds of a swing",
+                    20.0,
+                    at_period,
+                    True,
+                ),
+            )
         ),
     ),
     limits=(

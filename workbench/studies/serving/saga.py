@@ -9,8 +9,12 @@ from engine.inference.policies.ordering.priority import Priority
 from engine.inference.workloads.agents import Agents
 from engine.inference.workloads.synthetic import Lengths
 from workbench.studies.serving._saga import (
+    LOADS,
+    ORDERS,
     REQUESTS,
+    STEP,
     attained,
+    attained_over,
     near_optimum,
     near_optimum_at,
     sooner,
@@ -19,6 +23,11 @@ from workbench.studies.serving._saga import (
 from workbench.study import Break, Claim, Regime, Reported, Study
 
 REVERSED = Break({"foresight": "reversed"}, True, "who comes back soon is taken for who comes late")
+BESIDE = {
+    f"{load}, {order}": {**LOADS[load], **ORDERS[order]}
+    for load in LOADS
+    for order in ("ours", "in order of arrival")
+}
 
 STUDY = Study(
     slug="saga",
@@ -150,6 +159,46 @@ STUDY = Study(
             default=8.0,
             judged=sooner_over("engine.workload.rate"),
             log_x=True,
+        ),
+        *(
+            Regime(
+                claim="attained",
+                knob=knob,
+                values=values,
+                coarse=coarse,
+                x=x,
+                y="part of other tenants' tasks that keep the objective",
+                default=default,
+                series=BESIDE,
+                judged=attained_over(knob),
+                log_x=log_x,
+            )
+            for knob, values, coarse, x, default, log_x in (
+                (
+                    "objective",
+                    (2.5, 5.0, 10.0, 20.0, 40.0, 80.0),
+                    (5.0, 40.0),
+                    "seconds a step beside its pauses, at most",
+                    STEP,
+                    True,
+                ),
+                (
+                    "load",
+                    (0.1, 0.25, 0.5, 1.0, 2.0),
+                    (0.25, 1.0),
+                    "tasks a second over the claim's",
+                    1.0,
+                    True,
+                ),
+                (
+                    "flood",
+                    (0.25, 0.5, 0.7, 0.9),
+                    (0.25, 0.7),
+                    "part of the tasks that one tenant of four brings",
+                    0.7,
+                    False,
+                ),
+            )
         ),
     ),
     limits=(

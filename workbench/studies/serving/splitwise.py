@@ -14,6 +14,7 @@ from workbench.studies.serving._splitwise import (
     WHOLE,
     at_load,
     cheaper,
+    cheaper_over,
     equal_cost,
     hidden,
     over,
@@ -176,6 +177,37 @@ STUDY = Study(
             paper=LINK,
             paper_is="the paper's InfiniBand",
             log_x=True,
+        ),
+        *(
+            Regime(
+                claim="cheaper",
+                knob=knob,
+                values=values,
+                coarse=coarse,
+                x=x,
+                y="requests a second of 2 H100 and 4 A100 machines over 5 H100 that do both (×)",
+                default=default,
+                judged=cheaper_over(path),
+                log_x=True,
+            )
+            for knob, path, values, coarse, x, default in (
+                (
+                    "answer",
+                    "engine.workload.output.median",
+                    (10, 40, 165, 400),
+                    (40, 165),
+                    "half of the answers are shorter (tokens)",
+                    165,
+                ),
+                (
+                    "bandwidth",
+                    "bandwidth",
+                    (2e8, 1e9, 5e9, LINK, 2e11),
+                    (2e8, LINK),
+                    "link of each GPU (B/s)",
+                    LINK,
+                ),
+            )
         ),
     ),
     limits=(

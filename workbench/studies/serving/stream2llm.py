@@ -14,6 +14,7 @@ from workbench.studies.serving._stream2llm import (
     WAITING,
     at,
     first_tokens,
+    parity_at,
     same_rate,
     same_tokens,
     slowest,
@@ -27,6 +28,7 @@ THRASHED = Break(
     True,
     "nothing is kept of the input before, and who got a chunk last goes first",
 )
+COMES = {"context grows": {}, "context is updated": UPDATED}
 
 STUDY = Study(
     slug="stream2llm",
@@ -175,6 +177,29 @@ STUDY = Study(
             y="time to a first token without streaming over ours, one draw (×)",
             default=20_000,
             judged=at("pages", first_tokens),
+            log_x=True,
+        ),
+        Regime(
+            claim="same-rate",
+            knob="workload.chunks",
+            values=(1, 2, 4, 10, 20),
+            coarse=(2, 10),
+            x="chunks of a query, or updates of its list; the device is never idle",
+            y="queries a second with streaming over those without (×)",
+            series=COMES,
+            judged=parity_at("workload.chunks"),
+            log_x=True,
+        ),
+        Regime(
+            claim="same-rate",
+            knob="workload.rate",
+            values=(1, 2, 4, 8, 16, 40),
+            coarse=(4, 40),
+            x="queries a second",
+            y="queries a second with streaming over those without (×)",
+            default=40,
+            series=COMES,
+            judged=parity_at("workload.rate"),
             log_x=True,
         ),
     ),

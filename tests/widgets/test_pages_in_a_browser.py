@@ -136,7 +136,7 @@ def test_the_bar_shows_where_the_host_stands_though_it_answers_to_none_of_the_st
         }}"""
     )
     asked = ["seek", "seek", "step", "seek"]
-    assert found == ["0 s of 1 s", "250 ms of 1 s", "500 ms of 1 s", asked]
+    assert found == ["0 s of 1 s", "0.25 s of 1 s", "0.5 s of 1 s", asked]
 
 
 def serve(app):

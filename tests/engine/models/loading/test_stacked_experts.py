@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.kernels.integer_matmul.linears import QuantisedLinear
 from engine.kernels.quantised.formats import format_of
 from engine.kernels.quantised.weight import nearest
 from engine.models.batch import pack
@@ -17,7 +18,6 @@ from engine.models.families import read_config
 from engine.models.kv import PagedKV
 from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.load import load, save
-from engine.models.ops import QuantisedLinear
 from engine.models.reference import dense
 from tests.engine.models import small
 

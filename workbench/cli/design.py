@@ -30,7 +30,11 @@ Exit code 0: some design keeps the objective; 1: none does; 2: bad input."""
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="SEARCH.toml", nargs="?", help="what is asked")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
-    parser.add_argument("--trace", metavar="FILE", help="requests: Azure, Mooncake or ShareGPT")
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="requests: Azure, BurstGPT, Mooncake, ShareGPT or vLLM's benchmark",
+    )
     parser.add_argument("--count", type=int, default=1000,
                         help="requests taken of it (default 1000; 0: all)")  # fmt: skip
     parser.add_argument("--speed", type=float, default=1.0, help="it arrives so many times as fast")

@@ -34,7 +34,11 @@ CAPACITIES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FLEET.toml", nargs="?", help="the fleet (default: --set)")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
-    parser.add_argument("--trace", metavar="FILE", help="requests: Azure, Mooncake or ShareGPT")
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="requests: Azure, BurstGPT, Mooncake, ShareGPT or vLLM's benchmark",
+    )
     parser.add_argument("--count", type=int, default=0, help="requests taken of it (default: all)")
     parser.add_argument("--speed", type=float, default=1.0, help="it arrives so many times as fast")
     parser.add_argument("--lenient", action="store_true", help="leave its bad lines out")

@@ -1,4 +1,5 @@
-"""Independent people: arrivals of a Poisson process, lengths that scatter, no prefix shared."""
+"""Independent people: arrivals of a Poisson process or in gamma bursts, lengths that scatter, no
+prefix shared."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -27,6 +28,14 @@ class Poisson(Workload):
         log=True,
         called="Arrival rate",
     )
+    burstiness: float = knob(
+        1.0,
+        "Shape of the gamma distribution of gaps between arrivals; 1: Poisson, less: bursts",
+        low=0.01,
+        high=1000.0,
+        log=True,
+        called="Burstiness of arrivals",
+    )
     swing: float = knob(
         0.0,
         "The rate goes so far below and above its mean, first below",
@@ -49,7 +58,9 @@ class Poisson(Workload):
 
     def _made(self, source: Source, seed: int) -> Iterator[Request]:
         random = np.random.default_rng([seed, 1])
-        times = swung(arrivals(random, self.count, self.rate), self.swing, self.period)
+        times = swung(
+            arrivals(random, self.count, self.rate, self.burstiness), self.swing, self.period
+        )
         lengths = self.prompt.draw(random, self.count)
         answers = self.output.draw(random, self.count)
         share = 1.0 / np.arange(1, self.users + 1)

@@ -77,9 +77,16 @@ def held(requests: Iterable[Request]) -> list[Request]:
     return found
 
 
-def arrivals(random: np.random.Generator, count: int, rate: float) -> np.ndarray:
-    """Seconds of `count` arrivals of a Poisson process; all at 0 where `rate` is 0."""
-    return np.cumsum(random.exponential(1.0 / rate, count)) if rate > 0 else np.zeros(count)
+def arrivals(
+    random: np.random.Generator, count: int, rate: float, shape: float = 1.0
+) -> np.ndarray:
+    """Seconds of `count` arrivals at `rate`, all at 0 where that is 0. Gaps between them are drawn
+    of a gamma distribution of that shape: 1 is a Poisson process, less comes in bursts."""
+    if rate <= 0:
+        return np.zeros(count)
+    if shape == 1.0:
+        return np.cumsum(random.exponential(1.0 / rate, count))
+    return np.cumsum(random.gamma(shape, 1.0 / (rate * shape), count))
 
 
 def swung(times: np.ndarray, swing: float, period: float) -> np.ndarray:

@@ -23,7 +23,9 @@ class FromTrace(Workload):
 
     kind: Literal["trace"] = "trace"
     file: str = knob("azure-like.csv", "A file, or a trace of datasets/workloads")
-    format: Literal["auto", "azure", "mooncake", "sharegpt"] = knob("auto", "Layout of the file")
+    format: Literal["auto", "azure", "burstgpt", "mooncake", "sharegpt", "vllm"] = knob(
+        "auto", "Layout of the file"
+    )
     first: int = knob(0, "Requests left out at the start", low=0, high=10**9)
     count: int = knob(200, "Requests taken; 0: all", low=0, high=10**9, log=True)
     speed: float = knob(
@@ -50,7 +52,7 @@ class FromTrace(Workload):
         trace = self.read()
         random = np.random.default_rng([seed, 3])
         times = [request.arrival / self.speed for request in trace.requests]
-        if trace.format == "sharegpt":
+        if not trace.timed:
             times = arrivals(random, len(times), self.rate).tolist()
         prompts, answers = self._prompts(trace, source, seed)
         return [

@@ -19,7 +19,8 @@ from workbench.pages.shelf.uploads import read_upload
 REQUESTS = (".csv", ".jsonl")  # what lists requests and nothing else
 ABOUT = (
     "A run file; a trace in the Chrome format (PyTorch's profiler, vLLM, Perfetto); or a service's "
-    "requests: Azure's CSV, Mooncake's JSON lines, ShareGPT."
+    "requests: Azure's or BurstGPT's CSV, Mooncake's JSON lines, ShareGPT, a result of vLLM's "
+    "benchmark."
 )
 
 
@@ -114,7 +115,5 @@ def about_requests(trace: Trace) -> str:
     if trace.format == "sharegpt":
         return f"{said} of conversations, without arrivals."
     prompt, answer = (np.median([getattr(r, part) for r in found]) for part in ("prompt", "answer"))
-    return (
-        f"{said} in {figure(found[-1].arrival, 's')}; in the median {prompt:,.0f} tokens asked, "
-        f"{answer:,.0f} answered."
-    )
+    when = f" in {figure(found[-1].arrival, 's')}" if trace.timed else ", without arrivals"
+    return f"{said}{when}; in the median {prompt:,.0f} tokens asked, {answer:,.0f} answered."

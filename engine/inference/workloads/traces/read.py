@@ -1,6 +1,9 @@
-"""Readers of request traces: a file in one of three public layouts becomes a list of `Traced`.
+"""Readers of request traces: a file in one of five public layouts becomes a list of `Traced`.
 
-Azure (Patel et al., ISCA 2024): CSV with TIMESTAMP,ContextTokens,GeneratedTokens. Mooncake (Qin et
+Azure (Patel et al., ISCA 2024): CSV with TIMESTAMP,ContextTokens,GeneratedTokens. BurstGPT (Wang et
+al., KDD 2025): CSV whose header names Timestamp (s), Request tokens and Response tokens; failed
+requests, with no tokens answered, are among them. vLLM: the result of its serving benchmark, JSON
+in a line with input_lens, output_lens and, of late, start_times. Mooncake (Qin et
 al., FAST 2025): JSON lines with timestamp (ms), input_length, output_length, hash_ids (one for each
 block of 512 prompt tokens). ShareGPT: a JSON list, or JSON lines, of conversations with turns
 "from"/"value", or "messages" with "role"/"content". Lines that begin with # are comments.
@@ -17,17 +20,26 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.core.limits import check_unpacked, open_regular
 from engine.inference.workloads.traces.records import (
+    BURSTGPT,
     HEADER,
     Fault,
     Traced,
     azure,
+    benchmarked,
+    burstgpt,
     conversation,
     mooncake,
 )
 
-FORMATS = ("azure", "mooncake", "sharegpt")
+FORMATS = ("azure", "burstgpt", "mooncake", "sharegpt", "vllm")
+UNTIMED = ("sharegpt", "vllm")  # those that need not say when requests came
 LONGEST_LINE = 64 * 2**20  # characters
 LARGEST_LIST = 2**30  # bytes of a JSON list, which is read whole
+
+
+READERS: dict[str, Callable[[Any, int], list[Traced]]] = {
+    "azure": azure, "mooncake": mooncake, "sharegpt": conversation, "vllm": benchmarked,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,11 @@ class Trace:
     format: str
     requests: tuple[Traced, ...]
     skipped: int = 0
+
+    @property
+    def timed(self) -> bool:
+        """Whether it says when requests came."""
+        return self.format not in UNTIMED or any(request.arrival for request in self.requests)
 
 
 def load(
@@ -50,10 +67,12 @@ def load(
     chosen = detect(path) if format == "auto" else format
     if chosen not in FORMATS:
         raise BadInput(f"trace format {format!r}: unknown; one of: auto, {', '.join(FORMATS)}")
-    read = {"azure": azure, "mooncake": mooncake, "sharegpt": conversation}[chosen]
     records = _records(path, chosen)
     if chosen == "azure":
         _header(path, records)
+    read: Callable[[Any, int], list[Traced]] = (
+        burstgpt(_columns(path, records)) if chosen == "burstgpt" else READERS[chosen]
+    )
     skipped: list[str] = []
     every = _requests(path, records, read, skipped if lenient else None)
     found = list(islice(_priced(path, every), first, first + count if count else None))
@@ -70,7 +89,9 @@ def detect(path: Path) -> str:
     for _, line in _lines(path):
         text = line.lstrip("\ufeff").strip()
         if text.replace(" ", "").lower().startswith("timestamp,"):
-            return "azure"
+            return "burstgpt" if _named(text).keys() >= set(BURSTGPT) else "azure"
+        if text.startswith("{") and '"input_lens"' in text:
+            return "vllm"
         if text.startswith("{") and '"hash_ids"' in text:
             return "mooncake"
         if text.startswith(("[", "{")):
@@ -139,6 +160,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _records(path: Path, layout: str) -> Iterator[tuple[int, Any]]:
     """What `read` takes, one at a time: lines; or, of a JSON list, its members by number."""
     lines = _lines(path)
+    if layout == "vllm":
+        return _alone(path, lines)
     if layout != "sharegpt":
         return lines
     number, line = next(lines)
@@ -151,6 +174,30 @@ def _records(path: Path, layout: str) -> Iterator[tuple[int, Any]]:
         return iter(enumerate(json.loads(text.lstrip("\ufeff")), 1))
     except (ValueError, RecursionError) as fault:
         raise BadInput(f"{path}: not JSON ({fault}); mend it there") from None
+
+
+def _alone(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The one line there may be."""
+    for found, (number, line) in enumerate(lines):
+        if found:
+            raise BadInput(f"{path}, line {number}: another run's result; give a file of one")
+        yield number, line
+
+
+def _named(line: str) -> dict[str, int]:
+    """Where each column of a CSV header stands."""
+    names = [name.strip() for name in line.lstrip("\ufeff").strip().split(",")]
+    return {name: place for place, name in enumerate(names)}
+
+
+def _columns(path: Path, records: Iterator[tuple[int, str]]) -> dict[str, int]:
+    """Where the columns stand that are read, by a CSV's header."""
+    number, line = next(records, (1, ""))
+    found = _named(line)
+    lacks = [name for name in BURSTGPT if name not in found]
+    if lacks:
+        raise BadInput(f"{path}, line {number}: the header has no {' and no '.join(lacks)}")
+    return {name: found[name] for name in BURSTGPT}
 
 
 def _header(path: Path, records: Iterator[tuple[int, str]]) -> None:

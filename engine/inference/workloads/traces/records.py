@@ -1,6 +1,7 @@
 """Traced: one record of a request trace, read from each of the public layouts."""
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,8 @@ from engine.core.limits import check_unpacked
 
 BLOCK = 512  # prompt tokens of one Mooncake hash id
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
+WHEN, ASKED, ANSWERED = BURSTGPT = "Timestamp", "Request tokens", "Response tokens"  # its columns
+MOST_REQUESTS = 1_000_000  # of one result of vLLM's benchmark
 MOST_TOKENS = 10_000_000  # of one prompt or answer
 ASKING = ("human", "user")
 ANSWERING = ("gpt", "assistant", "chatgpt", "bing", "bard")
@@ -46,6 +49,51 @@ def azure(line: str, number: int) -> list[Traced]:
         seconds -= offset.total_seconds()
     prompt = _whole(fields[1].strip(), "ContextTokens", 1)
     return [Traced(seconds, prompt, _whole(fields[2].strip(), "GeneratedTokens", 0))]
+
+
+def burstgpt(columns: Mapping[str, int]) -> Callable[[str, int], list[Traced]]:
+    """What reads a CSV line whose fields stand at `columns`, a number for each of `BURSTGPT`."""
+    least = max(columns.values()) + 1
+
+    def read(line: str, number: int) -> list[Traced]:
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) < least:
+            raise Fault(f"{len(fields)} fields where the header's have {least}")
+        try:
+            moment = float(fields[columns[WHEN]])
+        except ValueError:
+            moment = -1.0
+        if not 0 <= moment < 1e12:
+            raise Fault(f"{WHEN} must be seconds, 0 or more, not {fields[columns[WHEN]][:40]!r}")
+        prompt = _whole(fields[columns[ASKED]], ASKED, 1)
+        return [Traced(moment, prompt, _whole(fields[columns[ANSWERED]], ANSWERED, 0))]
+
+    return read
+
+
+def benchmarked(line: str, number: int) -> list[Traced]:
+    """A result of vLLM's serving benchmark: lengths of all requests, and when they were sent where
+    it says so."""
+    record = _json(line)
+    asked, answered = record.get("input_lens"), record.get("output_lens")
+    times = record.get("start_times")
+    if not isinstance(asked, list) or not isinstance(answered, list):
+        raise Fault("needs input_lens and output_lens, lists; save the result with --save-detailed")
+    if times is None:
+        times = [0.0] * len(asked)
+    if not isinstance(times, list) or not len(asked) == len(answered) == len(times):
+        raise Fault("input_lens, output_lens and start_times must be equally long lists")
+    if len(asked) > MOST_REQUESTS:
+        raise Fault(f"{len(asked)} requests, at most {MOST_REQUESTS}")
+    found = []
+    for place, (moment, prompt, answer) in enumerate(zip(times, asked, answered, strict=True)):
+        plain = isinstance(moment, (int, float)) and not isinstance(moment, bool)
+        if not plain or not 0 <= moment < 1e12:
+            raise Fault(f"start_times[{place}] must be seconds, 0 or more")
+        prompt = _whole(prompt, f"input_lens[{place}]", 1)
+        answer = _whole(answer, f"output_lens[{place}]", 0)
+        found.append(Traced(float(moment), prompt, answer))
+    return found
 
 
 def mooncake(line: str, number: int) -> list[Traced]:

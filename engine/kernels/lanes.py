@@ -84,15 +84,8 @@ def at(builder: Any, pointer: Any, index: Any) -> Any:
 
 
 def splat(builder: Any, scalar: Any) -> Any:
-    """A vector with every lane equal to a float."""
-    undefined = ir.Constant(VECTOR, ir.Undefined)
-    one = builder.insert_element(undefined, scalar, ir.Constant(INT32, 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(INTS, [0] * LANES))
-
-
-def splat_ints(builder: Any, scalar: Any) -> Any:
-    """A vector with every lane equal to an int32."""
-    undefined = ir.Constant(INTS, ir.Undefined)
+    """A vector with every lane equal to a number of 32 bits."""
+    undefined = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
     one = builder.insert_element(undefined, scalar, ir.Constant(INT32, 0))
     return builder.shuffle_vector(one, undefined, ir.Constant(INTS, [0] * LANES))
 

@@ -33,7 +33,6 @@ SCRIPT = """() => {
   const last = window.keys?.all ?? []
   window.keys = { all, still: last.length === all.length && all.every((e, i) => e === last[i]),
     words: (place) => words(all[place]),
-    offers: (place) => all[place].isConnected && offered(all[place]),
     // After a Tab: the place of what has the focus, and the words of what had it before and looked
     // no other then than now.
     step: () => {
@@ -50,8 +49,7 @@ SPARE = 80  # presses beyond the number of controls, at most: what comes only on
 
 @dataclass(frozen=True)
 class Walk:
-    """`order`: places of controls, as Tab reached them; `missed`: words of those that it did not
-    and that are still there;
+    """`order`: places of controls, as Tab reached them; `missed`: words of those that it did not;
     `unseen`: of those that did not look focused."""
 
     order: list[int]
@@ -82,8 +80,8 @@ def walked(page) -> Walk:
     missed = [
         page.evaluate("(place) => window.keys.words(place)", place)
         for place in range(count)
-        if place not in order and page.evaluate("(place) => window.keys.offers(place)", place)
-    ]  # a run that ends meanwhile takes what stops it along
+        if place not in order
+    ]
     return Walk(order, missed, unseen)
 
 

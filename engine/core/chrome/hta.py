@@ -8,6 +8,8 @@ Where it and `breakdown` differ, each means something else:
   "Memcpy", "Memset" and "dma" at the front copy, other names with Memcpy or Sync in them are
   nothing, and *all else computes*, a stream that waits for an event among it;
 - waiting of streams for the host or one another stands among a device's work, so it is not idle;
+- a host's operation that names a stream, as a Triton kernel's launch does, is a kernel to HTA and
+  none here, counted as HTA counts either;
 - one window over all devices of the trace, and where a profiler named two steps or more, only
   what was launched before the last of them began.
 """

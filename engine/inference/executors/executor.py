@@ -34,6 +34,7 @@ class Facts:
     bytes_per_state: float = 0.0  # of a sequence's recurrent state; 0: the model keeps none
     both_ways: bool = False  # it can say what stands at masks, seeing what is before and behind
     mask: tuple[int, ...] = ()  # of a masked-diffusion model, which writes in no other way
+    activations: str = ""  # those that are quantised as they come, and beside which weights
     guides: bool = True  # there is memory for the second rows of guided requests
     lanes: tuple[str, ...] = ()  # of a step's operations, where they run beside one another
 
@@ -41,6 +42,7 @@ class Facts:
         """What a run's header says of them."""
         names = ("layers", "heads", "model", "device", "bytes_per_page")
         found = {name: getattr(self, name) for name in names}
+        found |= {"activations": self.activations} if self.activations else {}
         return found | ({"lanes": list(self.lanes), "lanes_of": "step"} if self.lanes else {})
 
 

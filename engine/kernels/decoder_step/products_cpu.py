@@ -201,17 +201,17 @@ def product_ready(like: np.ndarray) -> bool:
     return is_cached(*_typed(like, 0, False))
 
 
-def in_integers(matrix: Matrix) -> bool:
-    """Whether the step's product with it can be one of integers."""
-    return isinstance(matrix, Codes) and takes(matrix.format)
+def _shared(matrix: Codes) -> int:
+    """Inputs that share a scale where a matrix's activations are quantised; 0: they stay floats."""
+    inputs = matrix.blocks_PB.shape[1] * matrix.depth
+    return group_of(matrix.group, inputs) if takes(matrix.format) else 0
 
 
 def held_by(matrix: Matrix, rows: int) -> int:
     """int32 that a thread needs to hold so many rows as the matrix's integers take them."""
-    if not isinstance(matrix, Codes) or not takes(matrix.format):
+    if not isinstance(matrix, Codes) or not (shared := _shared(matrix)):
         return 0
-    inputs = matrix.blocks_PB.shape[1] * matrix.depth
-    return room(rows, inputs, group_of(matrix.group, inputs))
+    return room(rows, matrix.blocks_PB.shape[1] * matrix.depth, shared)
 
 
 def row(matrix: Matrix, integers: bool = False) -> list[int]:
@@ -220,9 +220,7 @@ def row(matrix: Matrix, integers: bool = False) -> list[int]:
     if isinstance(matrix, Codes):
         in_panel, panels = matrix.blocks_PB.shape[1], -(-matrix.outputs // LANES)
         blocks, zeros = matrix.blocks_PB.reshape(-1), matrix.zeros_PGL
-        shared = 0
-        if integers and in_integers(matrix):
-            shared = group_of(matrix.group, in_panel * matrix.depth)
+        shared = _shared(matrix) if integers else 0
         return [
             product_of(blocks, shared, zeros is not None), blocks.ctypes.data,
             matrix.scales_PGL.ctypes.data, 0 if zeros is None else zeros.ctypes.data, panels,

@@ -94,7 +94,7 @@ class _Tile:
                 codes = [self._bytes(each, part, flip) for each in held]
                 at_x = b.add(x_first, whole(word * apart + part))
                 for r, numbers in enumerate(self.numbers):
-                    x = lanes.splat_ints(b, b.load(lanes.at(b, numbers, at_x)))
+                    x = lanes.splat(b, b.load(lanes.at(b, numbers, at_x)))
                     for p, code in enumerate(codes):
                         place = r * len(codes) + p
                         found[place] = dot(b, found[place], code, x, self.native)
@@ -110,7 +110,7 @@ class _Tile:
     def group(self, number: Any, first: Any, blocks: Any, scale_at: Any, had: list[Any]) -> Any:
         """`had` and a group's products with their scales; without `had`, added to the outputs."""
         b, wide = self.b, len(self.panels)
-        begins = [lanes.splat_ints(b, b.load(lanes.at(b, begin, number))) for begin in self.begins]
+        begins = [lanes.splat(b, b.load(lanes.at(b, begin, number))) for begin in self.begins]
         start = [begin for begin in begins for _ in self.panels]
         totals = lanes.counted(
             b, blocks, start, lambda i, totals: self.block(b.add(first, i), totals)

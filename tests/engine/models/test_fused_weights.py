@@ -8,12 +8,14 @@ import pytest
 import torch
 
 from engine.core.errors import BadInput
+from engine.inference.executors.tensors.real_executor import executor_for
 from engine.kernels.quantised.weight import round_to_nearest
 from engine.models.batch import pack
 from engine.models.config import Rotary
 from engine.models.fused_step import Fused, fits
 from engine.models.model import Model
 from engine.models.reference import dense
+from tests.engine.inference.small import config as settings
 from tests.engine.models.fused import (
     LLAMA,
     SIZE,
@@ -70,7 +72,8 @@ def test_activations_in_eight_bits_give_a_token_the_same_logits_alone_and_in_any
     floats = Fused(config, weights, weights.codes).forward(batch, memory(config))
     model = Model(config, weights, activations="int8")
     said = "int8 with 6 weights of int4, 2 weights of int8; float32 with 7 weights of int6"
-    assert model.activations == said
+    header = executor_for(settings(), model, "coded").facts.header()
+    assert header["activations"] == said
     found = model.forward(batch, memory(config))
     torch.testing.assert_close(found, floats, rtol=0, atol=0.03 * float(floats.abs().max()))
     assert not torch.equal(found, floats)

@@ -34,7 +34,7 @@ def _told(panel: dict[str, Any], ends: list[tuple[str, float, float]]) -> dict[s
     text, unit = _unit(panel["y"])
     along, of = _unit(panel["x"])
     figures, meant = [], []
-    for word, (name, at, value) in zip(words, ends, strict=False):
+    for word, (name, at, value) in zip(words, ends, strict=True):
         figures.append([f"{word}{name}", figure(value, unit)])
         where = f"{along} {figure(at, of)}".strip()
         meant.append(f"{panel['name']}: {text or panel['y']} of {name} where it ends, at {where}")

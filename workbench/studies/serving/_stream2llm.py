@@ -21,6 +21,7 @@ OLDEST: Changes = {"workload.first": "query"}
 COMPLETE: Changes = {"workload.first": "complete"}
 # Context that is updated a few times; ours, since the paper's traces are not here.
 UPDATED: Changes = {"workload.mode": "update", "workload.chunks": 4}
+COMES: dict[str, Changes] = {"context grows": {}, "context is updated": UPDATED}
 TIGHT: Changes = {"pages": 2000, "workload.rate": 2.0}
 FLOOD: Changes = {"workload.rate": 40.0}  # more than the device serves: it is never idle
 PARITY = 0.95  # of the rate without streaming
@@ -108,7 +109,7 @@ def first_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome
 def same_rate(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Queries a second of a device that is never idle, with streaming over without; at full size
     of context that is updated, too, where that is less."""
-    ways: dict[str, Changes] = {"appended": {}, **({} if fast else {"updated": UPDATED})}
+    ways = dict([*COMES.items()][: 1 if fast else None])
     return parity(
         {name: update(config, {**FLOOD, **changes}) for name, changes in ways.items()}, run, fast
     )

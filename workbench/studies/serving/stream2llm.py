@@ -7,6 +7,7 @@ from engine.inference.run import run
 from engine.inference.workloads.streamed import Streamed
 from engine.inference.workloads.synthetic import Lengths
 from workbench.studies.serving._stream2llm import (
+    COMES,
     HERE,
     OLDEST,
     TIGHT,
@@ -28,7 +29,6 @@ THRASHED = Break(
     True,
     "nothing is kept of the input before, and who got a chunk last goes first",
 )
-COMES = {"context grows": {}, "context is updated": UPDATED}
 
 STUDY = Study(
     slug="stream2llm",

@@ -222,9 +222,8 @@ def build(
     eos = tuple(dict.fromkeys(found.config.eos + (tokenizer.eos if tokenizer else ())))
     said = config.speculation
     names = said.collaborates.models if said.collaborates else (said.draft_model,)
-    drafts = []
-    for draft in [find_draft(name, found) for name in names if name]:
-        drafts.append(draft.open(config.dtype, random=draft.folder is None, **where))
+    given = [find_draft(name, found) for name in names if name]
+    drafts = [each.open(config.dtype, random=each.folder is None, **where) for each in given]
     executor = executor_for(config, opened, found.name, eos, drafts, kv_cache_dtype)
     return Built(executor, WallClock(), tokenizer)
 
@@ -263,6 +262,7 @@ def executor_for(
         bytes_per_state=float(state),
         both_ways=model.config.sees_both_ways,
         mask=model.config.mask,
+        activations=model.activations,
         guides=fits((config.pages + 1 + config.host_pages) * (both + size)),
         **limits(model.device),
     )

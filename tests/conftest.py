@@ -1,5 +1,6 @@
 """Options and fixtures every test may use."""
 
+import asyncio
 import os
 import shutil
 import sys
@@ -22,6 +23,7 @@ NOBODY_ELSE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"  # that a 
 # The one without windows, of the same engine, takes half the processor time of the other.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
 PATIENCE = 300.0  # seconds that a browser may take on a busy machine
+EXAMPLES = 40  # of a property, where its test names no number; 100 with --full
 WORKERS = 8  # at most: each imports torch, and tests of ranks start processes of their own
 
 
@@ -31,12 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The same examples every run, so that a change is judged by itself; new ones with `--full`.
+    """The same few examples every run, so that a change is judged by itself; many and new ones
+    with `--full`.
 
     No example is held to a time: that would be a judgement of what else the machine is doing.
     """
     settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-    settings.register_profile("same", settings.get_profile("full"), derandomize=True)
+    settings.register_profile(
+        "same", settings.get_profile("full"), derandomize=True, max_examples=EXAMPLES
+    )
     settings.load_profile("full" if config.getoption("--full") else "same")
     config.pluginmanager.register(Spent(config), "spent")
 
@@ -110,12 +115,10 @@ def root() -> Path:
     return ROOT
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless chromium, one a module: playwright's loop must not outlive the tests that use it.
-
-    Skips the test, saying why, where there is no browser.
-    """
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[tuple[Any, Any]]:
+    """A headless chromium, one a worker, and the loop of its driver: each start of both would cost
+    two seconds of a processor. Skips the test, saying why, where there is no browser."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("no chromium on this machine: apt-get install chromium-headless-shell")
@@ -126,8 +129,21 @@ def browser() -> Iterator[Any]:
         made = play.chromium.launch(executable_path=path, args=args)
         for name in ("new_page", "new_context"):
             setattr(made, name, patient(getattr(made, name)))
-        yield made
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield made, loop
+        asyncio._set_running_loop(loop)
         made.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: tuple[Any, Any]) -> Iterator[Any]:
+    """The browser, for one module: playwright keeps its loop the running one between its calls,
+    and with it no test of another module could run a loop of its own."""
+    made, loop = chromium
+    asyncio._set_running_loop(loop)
+    yield made
+    asyncio._set_running_loop(None)
 
 
 def patient(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from tornado.websocket import WebSocketClientConnection
 
 from workbench.jupyter.reached import Reached
 
-START = 180.0  # seconds the app may take until it answers
+START = 600.0  # seconds until it answers; its imports alone take minutes on a busy machine
 
 
 class AppProcess:

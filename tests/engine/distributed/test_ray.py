@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tests.engine.training.trainer.test_faults import SHORT, TWO, losses
 
 WORKS = "tests.engine.distributed.works"
 TURNS = 3  # to start a Ray
+SLOWER = 10  # its clock: it gives a node 30 s to start, which a busy machine does not do
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -49,9 +51,13 @@ def local() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (theirs | {"RAY_USAGE_STATS_ENABLED": "0"}).items():
             patch.setenv(name, value)
+        slow = SimpleNamespace(**vars(time))
+        slow.monotonic = lambda: time.monotonic() / SLOWER
         for turn in range(TURNS):
             try:
-                ray.init(address=running or "local", log_to_driver=False, **own)
+                with pytest.MonkeyPatch.context() as clock:
+                    clock.setattr("ray._private.node.time", slow)
+                    ray.init(address=running or "local", log_to_driver=False, **own)
                 break
             except Exception:  # a bare one: on a busy machine its agents start too late for itself
                 ray.shutdown()

@@ -10,7 +10,7 @@ from tests.engine.inference.small import TINY, serve
 from tests.engine.inference.test_speculation import job, schedule, speculating
 
 
-def test_what_is_looked_up_is_what_a_look_at_all_of_a_row_finds(monkeypatch):
+def test_what_is_looked_up_is_what_a_look_at_all_of_a_row_finds(monkeypatch, full):
     """Under preemption, forks and rows that move: what is kept of rows is never another's."""
     model = random_model(parse(TINY, "tiny"), seed=3)
     kept, checked = lookup.look_up, []
@@ -25,11 +25,11 @@ def test_what_is_looked_up_is_what_a_look_at_all_of_a_row_finds(monkeypatch):
         checked.append((drafts_DK >= 0).any())
 
     monkeypatch.setattr(lookup, "look_up", both)
-    for seed in range(12):
+    for seed in range(12 if full else 4):
         fields = schedule(np.random.default_rng(seed))
         if seed % 2:  # rows of quiet engines leave by another way
             fields |= {"quiet": True, "eviction": "lru", "ordering": "fcfs", "max_running": 4}
             fields |= {"batching": "decode_first", "preemption": "recompute", "pages": 400}
         held, _ = speculating(model, None, **fields)
         serve(held, [*job(np.random.default_rng(seed)), *job(np.random.default_rng(seed), n=2)])
-    assert sum(checked) > 20
+    assert sum(checked) > (20 if full else 6)

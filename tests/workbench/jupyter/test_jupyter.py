@@ -57,7 +57,7 @@ def server(folder):
 def asked(host, place, method="GET", **headers):
     """Status and body of one request; `headers` with _ for -."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    line = http.client.HTTPConnection(host, timeout=300)
+    line = http.client.HTTPConnection(host, timeout=900)
     try:
         line.request(method, f"{BASE}/workbench/{place}", headers=sent)
         answer = line.getresponse()
@@ -121,7 +121,7 @@ def test_nothing_can_be_posted(server):
 
 def test_a_cookie_without_its_xsrf_token_posts_nothing(server):
     host, token = server
-    line = http.client.HTTPConnection(host, timeout=300)
+    line = http.client.HTTPConnection(host, timeout=900)
     line.request("GET", f"{BASE}/workbench/api/runs", headers={"Authorization": f"token {token}"})
     answer = line.getresponse()
     answer.read()
@@ -162,7 +162,7 @@ def test_a_page_stands_in_frames_of_its_own_server_alone(server):
     assert asked(host, "app/catalogue", **known, Referer=own)[0] == 200
     for headers in ({"Referer": other}, {"Referer": f"{own[:-5]}e/lab"}, {}):
         assert asked(host, "app/catalogue", **known, **headers)[0] == 403, headers
-    line = http.client.HTTPConnection(host, timeout=300)
+    line = http.client.HTTPConnection(host, timeout=900)
     line.request("GET", f"{BASE}/workbench/app/catalogue", headers={**known, "Referer": own})
     policy = line.getresponse().getheader("Content-Security-Policy")
     line.close()
@@ -216,7 +216,7 @@ def logged(folder):
 def test_requests_that_nobody_sends_are_refused(server, folder, full):
     host, token = server
     about = {"own": f"http://{host}", "port": host.split(":")[1], "base": BASE, "token": token}
-    warm = time.monotonic() + 300
+    warm = time.monotonic() + 900
     while asked(host, "app/", Authorization=f"token {token}")[0] >= 500 and time.monotonic() < warm:
         pass
     for what, request in attacks.requests(7, 3000 if full else 120, **about, kernel=KERNEL):

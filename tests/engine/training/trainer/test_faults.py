@@ -77,14 +77,20 @@ def failed(config: TrainerConfig) -> tuple[Log, BadInput, list[int]]:
     return log, found.value, sorted(seen)
 
 
-def whole(place: Path, ranks: int) -> dict[int, float]:
-    return losses(Run.execute(run, config(place, f"whole-{ranks}", **{REPLICAS: ranks})).log)
+def whole(place: Path, ranks: int) -> Log:
+    return Run.execute(run, config(place, f"whole-{ranks}", **{REPLICAS: ranks})).log
 
 
 @pytest.fixture(scope="module")
-def undisturbed(place: Path) -> dict[int, float]:
-    """Losses of two ranks that nothing happens to."""
-    found = whole(place, 2)
+def of_two(place: Path) -> Log:
+    """The run of two ranks that nothing happens to; its checkpoint is in whole-2."""
+    return whole(place, 2)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(of_two: Log) -> dict[int, float]:
+    """Its losses."""
+    found = losses(of_two)
     assert sorted(found) == list(range(1, 9))
     return found
 
@@ -92,7 +98,7 @@ def undisturbed(place: Path) -> dict[int, float]:
 @pytest.fixture(scope="module")
 def four_undisturbed(place: Path) -> dict[int, float]:
     """The same of four ranks."""
-    return whole(place, 4)
+    return losses(whole(place, 4))
 
 
 def pairs(ranks: int) -> Iterator[tuple[str, int]]:
@@ -167,8 +173,8 @@ def test_two_ranks_find_what_one_finds(place: Path, undisturbed: dict[int, float
     assert alone == pytest.approx(undisturbed, rel=1e-5)
 
 
-def test_a_run_of_ranks_tells_what_each_did_and_sent(place: Path) -> None:
-    log = Run.execute(run, config(place, "told")).log
+def test_a_run_of_ranks_tells_what_each_did_and_sent(of_two: Log) -> None:
+    log = of_two
     times = [event.time for event in log]
     assert times == sorted(times)
     spans = {(span.lane, span.name) for span in log.of(Span)}
@@ -196,14 +202,13 @@ def test_asked_to_stop_ranks_save_and_the_rest_has_the_same_losses(
     assert losses(started.log) | losses(done) == undisturbed
 
 
-def test_another_mesh_is_refused_in_one_line(place: Path) -> None:
-    Run.execute(run, config(place, "mesh", **{"training.steps": 2, "training.decay": 0}))
+def test_another_mesh_is_refused_in_one_line(place: Path, of_two: Log) -> None:
     with pytest.raises(BadInput, match="of ranks on a mesh, and this run is one process"):
-        Run.execute(run, config(place, "mesh", **{REPLICAS: 1}))
+        Run.execute(run, config(place, "whole-2", **{REPLICAS: 1}))
     with pytest.raises(BadInput, match=r"made with rate = 0.01, this run has 0.02"):
-        Run.execute(run, config(place, "mesh", **{"training.rate": 0.02}))
+        Run.execute(run, config(place, "whole-2", **{"training.rate": 0.02}))
     with pytest.raises(BadInput, match="3 replicas of 1 .*: a step of 64 tokens has 8 windows"):
-        Run.execute(run, config(place, "mesh", **{REPLICAS: 3}))
+        Run.execute(run, config(place, "whole-2", **{REPLICAS: 3}))
 
 
 def test_who_shows_no_sign_of_life_is_blamed_before_who_works() -> None:

@@ -143,7 +143,8 @@ function outline(ctx, t, rows, i) {
   ctx.strokeRect(left, top, Math.max(1, right - left - 1), high);
 }
 
-// The chain of spans that the end had to wait for: boxes joined by lines where it changes lane.
+// The chain that the end had to wait for: spans as boxes, messages as lines, joined where it changes
+// lane.
 function drawPath(ctx, t) {
   const { frame, card } = t, high = Math.max(3, t.pitch * 0.18), y = (row) => t.y(row) + t.pitch - stripRoom(t) - high;
   ctx.fillStyle = ctx.strokeStyle = css(card.colors.ink);
@@ -151,7 +152,10 @@ function drawPath(ctx, t) {
   ctx.beginPath();
   for (let i = 0; i < frame.path_row.length; i++) {
     const left = t.x(frame.path_start[i]), right = t.x(frame.path_stop[i]), row = frame.path_row[i];
-    if (right >= t.left && left <= t.width) ctx.fillRect(left, y(row), Math.max(1, right - left), high);
+    const way = frame.path_way[i], tall = way ? 1.5 : high;
+    if (right >= t.left && left <= t.width) {
+      ctx.fillRect(left, y(row) + (high - tall) / 2, Math.max(1, right - left), tall);
+    }
     if (i === 0 || right < t.left || t.x(frame.path_stop[i - 1]) > t.width) continue;
     ctx.moveTo(t.x(frame.path_stop[i - 1]), y(frame.path_row[i - 1]) + high / 2);
     ctx.lineTo(left, y(row) + high / 2);

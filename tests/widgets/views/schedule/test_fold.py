@@ -188,6 +188,22 @@ def test_the_critical_path_follows_what_the_end_waited_for():
     assert "path_row" not in reduce(folded(made), {})
 
 
+def test_the_critical_path_goes_over_messages_and_says_how_long_it_was_on_its_way():
+    made = log(
+        span("a", "F", 0, 2, mb=0), Move(5, "a", "b", 9.0, 2.0, tag="mb=0"),
+        span("b", "F", 0, 1), span("b", "F", 5, 7, mb=0),
+        Move(8, "b", "a", 9.0, 7.0), span("a", "F", 3, 4), span("a", "F", 8, 10),
+        lanes=["a", "b"],
+    )  # fmt: skip
+    shown = reduce(folded(made), {"critical": True})
+    names = ("path_row", "path_start", "path_way")
+    path = list(zip(*(shown[name].tolist() for name in names), strict=True))
+    assert path == [(0, 0.0, 0), (1, 2.0, 1), (1, 5.0, 0), (0, 7.0, 1), (0, 8.0, 0)]
+    assert shown["path_note"] == (
+        "critical path: 3 spans and 2 messages, 60 % of it work, 40 % on its way"
+    )
+
+
 def test_a_frame_can_be_packed_and_is_the_same_object_until_something_happens():
     fold = Schedule()
     for event in pipeline(3, 4, memory=True):

@@ -142,6 +142,15 @@ def shown(rows: Sequence[Row], asked: Sequence[str]) -> list[str]:
     return (own or varies or names)[:SHOWN]
 
 
+def unit_of(name: str) -> str:
+    """The unit of a figure of that name: "B", "s", or "" for a number or a share."""
+    last = name.rpartition(".")[2]
+    if "bytes" in name or last.startswith("memory/"):
+        return "B"
+    is_time = name in ("time", "took", "makespan") or "time_" in name or "end_to_end" in name
+    return "s" if is_time and last != "count" else ""
+
+
 def _require_knob(config: Any, path: str) -> None:
     from engine.core.config import knobs, renamed
     from engine.core.names import suggest

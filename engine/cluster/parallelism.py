@@ -47,8 +47,11 @@ class ParallelismConfig(Config):
     )  # fmt: skip
     devices: int = knob(1536, "devices of the cluster", low=1, high=1 << 17)
     batch: int = knob(2304, "sequences in a step", low=1, high=1 << 20)
-    fill: float = knob(0.9, "share of a device's memory that may be planned", low=0.05, high=1.0)
-    clocked: int = knob(40, "splits played on the virtual clock", low=1, high=2000)
+    fill: float = knob(0.9, "share of a device's memory that may be planned", low=0.05, high=1.0,
+                        called="Memory planned, share")  # fmt: skip
+    clocked: int = knob(
+        40, "splits played on the virtual clock", low=1, high=2000, called="Splits played"
+    )  # fmt: skip
     architecture: str = knob(
         "", "a public architecture (llama-3.1-70b) in the GPT's place: its steps are predicted "
         "from its own shapes, with intervals; empty: the GPT that `model` says",

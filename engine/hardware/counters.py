@@ -5,6 +5,7 @@ as a miss is the processor's affair: lines that were prefetched mostly do not.
 """
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -43,18 +44,21 @@ def counters() -> tuple[Counters | None, str]:
         file, why = _open(number, thread)
         if why:
             Counters(files).close()
-            return None, f"hardware counters: none on this system ({why})"
+            return None, f"hardware counters: none on this machine{why.rstrip()}"
         files.append(file)
     return Counters(files), ""
 
 
 def _open(number: int, thread: int) -> tuple[int, str]:
-    """A file that counts one thread's misses, or why not."""
+    """A file that counts one thread's misses, or in brackets why not; " " where there are none."""
     room = struct.pack("IIQQQQQ", HARDWARE, 64, CACHE_MISSES, 0, 0, 0, USER_ONLY).ljust(64, b"\0")
     attributes = ctypes.create_string_buffer(room, 64)
     libc = ctypes.CDLL(None, use_errno=True)
     file = int(libc.syscall(number, attributes, thread, -1, -1, 0))
-    return file, os.strerror(ctypes.get_errno()) if file < 0 else ""
+    if file >= 0:
+        return file, ""
+    number = ctypes.get_errno()
+    return file, " " if number == errno.ENOENT else f" ({os.strerror(number)})"
 
 
 def _read(file: int) -> int:

@@ -62,8 +62,8 @@ ALLOWED = {
     ("workbench.notebook.pictures", "PIL.Image.open"): OURS,
     ("workbench.notebook.pictures", "read_bytes"): OURS,
     ("workbench.notebook.run_many", "read_text"): OURS,
+    ("workbench.pages.frame.files", "read_bytes"): OURS,
     ("workbench.pages.frame.files", "read_text"): OURS,
-    ("workbench.pages.thumbnails", "PIL.Image.open"): OURS,
 }
 
 

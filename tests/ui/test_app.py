@@ -19,6 +19,13 @@ SAYS = """(wanted) => {
     (e.className === 'pw-label' && e.textContent === wanted[0]
       && e.nextElementSibling.textContent === wanted[1]) || (e.shadowRoot && walk(e.shadowRoot)))
   return walk(document) }"""
+# Whether the first card's picture has come.
+PICTURED = """() => {
+  const walk = (root) => { for (const e of root.querySelectorAll('*')) {
+    if (e.className === 'thumbnail') return e
+    const found = e.shadowRoot && walk(e.shadowRoot)
+    if (found) return found } }
+  return walk(document)?.naturalWidth > 0 }"""
 # What the views over time were told to show: the last seconds, 0 for all.
 RECENT = """(seconds) => { const found = [...Bokeh.documents[0]._all_models.values()]
   .map((model) => model.data?.recent).filter((value) => value !== undefined)
@@ -84,6 +91,15 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
     pictures_by_keys(page)
     opens_and_shuts(page, page.get_by_label("Export and settings").first, "Save picture (PNG)")
     opens_and_shuts(page, page.get_by_role("button", name="Share"), "Command line")
+    page.get_by_label("Export and settings").first.click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save data (CSV)").click()
+    assert saved.value.path().read_text().startswith("figure,value\nfinished,24 of 24\n")
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keys")
+    keys.get_by_text("play or pause").wait_for()
+    page.keyboard.press("Escape")
+    keys.wait_for(state="hidden")
     for name, inside in (("drawer", "Reset"), ("contextbar", "Check all")):
         page.get_by_label(f"Close {name}").press("Enter")
         page.get_by_role("button", name=inside).wait_for(state="hidden")
@@ -92,6 +108,8 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
     page.get_by_role("button", name="Static batches of eight").press("Enter")
     turned = seen.changed(first)
     page.wait_for_url("**batching=static_batch**")
+    # The new run is shown at its telling moment, not where the one before it stood or at 0 s.
+    page.wait_for_function(SAYS, arg=["finished", "24 of 24"])
     page.screenshot(path=tmp_path / "study.png")
     slider = page.locator("input[type=range][aria-label]").last
     slider.focus()
@@ -160,8 +178,14 @@ def test_the_catalogue_is_searched_as_one_types(visit, tmp_path):
     page = seen.open("/catalogue")
     page.get_by_text("157 systems").wait_for()
     all_by_keys(page)
-    page.get_by_label("Search").press_sequentially("hogwild")
+    page.wait_for_function(PICTURED)  # a card shows its system's main view
+    words = page.get_by_label("Search")
+    words.press_sequentially("kv cache")  # in other tools' words
     page.get_by_text("FlashAttention-2", exact=True).wait_for(state="detached")
+    page.get_by_text("BatchLLM", exact=True).wait_for()
+    words.fill("")
+    words.press_sequentially("hogwild")
+    page.get_by_text("BatchLLM", exact=True).wait_for(state="detached")
     assert page.get_by_text("Hogwild! Inference", exact=True).count() == 1
     page.screenshot(path=tmp_path / "catalogue.png")
     assert seen.outside == []

@@ -30,9 +30,9 @@ def test_from_a_checkpoint_folder_to_a_roofline(start, tmp_path, root, full):
     # 2. Press "Its roofline": the model runs and its operations come to stand under the roofs.
     start.locator("a[href*=mine]").get_by_text("Its roofline").click()
     start.get_by_text("What bounds this work").wait_for()
-    start.get_by_text("of the time memory-bound").wait_for()  # measures once
+    start.get_by_text("of the time is memory-bound").wait_for()  # measures once
     # 3. Read which operation loses the most, and how near it comes to its limit.
-    start.get_by_text("lost most").wait_for()
+    start.get_by_text("loses most").wait_for()
     start.get_by_text(re.compile("fused|mlp")).first.wait_for()  # as the kernels there are
     assert f"model={folder.as_posix().replace('/', '%2F')}" in start.url
     if full:  # 4. The same on a described device.
@@ -42,7 +42,7 @@ def test_from_a_checkpoint_folder_to_a_roofline(start, tmp_path, root, full):
         start.get_by_role("combobox", name="On").click()
         start.get_by_role("menuitem", name="h100-sxm", exact=True).click()
         start.locator("a[href*=h100]").get_by_text("Its roofline").click()
-        start.get_by_text("of the time memory-bound").wait_for()
+        start.get_by_text("of the time is memory-bound").wait_for()
 
 
 def test_from_an_azure_trace_to_a_comparison_of_two_schedulers(start, tmp_path, full):

@@ -5,10 +5,10 @@ import { css, palette } from "./colors.js";
 import { unpack } from "./frames.js";
 import { Height } from "./height.js";
 import { pointByKeys } from "./key_pointer.js";
+import { cardMenu } from "./menu.js";
 import { make } from "../page/nodes.js";
 import { clamp } from "./numbers.js";
 import { figuresAt } from "./running.js";
-import { saveDrawing, savePicture } from "./snapshot.js";
 import { STYLE } from "./card_style.js";
 
 const SCRUBBED = 1000; // milliseconds a cursor that a person moved waits for the host's to follow
@@ -33,7 +33,7 @@ export class Card {
     this.title = make("h2", "pw-title", head, title);
     this.chip = make("span", "pw-chip", null, "modelled");
     this.figures = make("div", "pw-figures", head);
-    this.menu = this.openMenu(make("div", "pw-menu", head));
+    this.menu = cardMenu(this, make("div", "pw-menu", head));
     this.tools = make("div", "pw-tools", this.root);
     this.body = make("div", "pw-body", this.root);
     this.empty = make("div", "pw-empty", this.body);
@@ -259,6 +259,15 @@ export class Card {
     write(this.said, text);
   }
 
+  // A sentence under the title that says what the picture comes to.
+  lead(text) {
+    if (!this.leading) {
+      this.leading = make("p", "pw-lead");
+      this.figures.before(this.leading);
+    }
+    write(this.leading, text || "");
+  }
+
   // A row of buttons of which one is down; or, with one choice, a button that is up or down.
   choice(labels, chosen, act) {
     const row = make("div", "pw-switch", this.tools);
@@ -277,38 +286,6 @@ export class Card {
     });
     press(chosen);
     return row;
-  }
-
-  openMenu(parent) {
-    const button = make("button", "", parent, "⋯");
-    button.type = "button";
-    button.title = "Export and settings";
-    button.setAttribute("aria-label", "Export and settings");
-    const list = make("div", "pw-list", parent);
-    const show = (isOpen) => {
-      list.hidden = !isOpen;
-      button.setAttribute("aria-expanded", String(isOpen));
-    };
-    const shut = () => {
-      button.focus(); // first: what has the focus is not to be hidden
-      show(false);
-    };
-    show(false);
-    button.onclick = () => show(list.hidden);
-    parent.addEventListener("focusout", (event) => {
-      if (!parent.contains(event.relatedTarget)) show(false);
-    });
-    parent.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || list.hidden) return;
-      event.stopPropagation();
-      shut();
-    });
-    for (const [text, save] of [["Save picture (PNG)", savePicture], ["Save drawing (SVG)", saveDrawing]]) {
-      const item = make("button", "", list, text);
-      item.type = "button";
-      item.onclick = () => { shut(); save(this); };
-    }
-    return list;
   }
 
   // Show `lines` beside the pointer, the first one bold; no lines hide the tip.

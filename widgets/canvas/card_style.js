@@ -55,6 +55,10 @@ export const STYLE = `
 .pw-switch button:only-child{border-radius:5px}
 .pw-switch button[aria-pressed=true]{background:var(--raised);color:var(--ink);font-weight:600;
  border-color:var(--faint);z-index:1}
+.pw-head:has(.pw-lead:not(:empty)) .pw-title{flex-basis:100%}
+.pw-lead{margin:1px auto 1px 0;font-size:14px;line-height:20px}
+.pw-lead:empty{display:none}
+.pw:fullscreen{padding:20px 28px;height:100% !important;border-radius:0}
 .pw-said{margin-left:auto;font-size:12px;color:var(--faint)}
 .pw-legend{display:flex;gap:4px 14px;flex-wrap:wrap;font-size:12px;color:var(--faint);
  align-items:center}

@@ -5,7 +5,7 @@ import { make } from "../page/nodes.js";
 import { SvgContext, element, escaped, short } from "./svg_context.js";
 import { fit } from "./text.js";
 
-const TEXTS = ".pw-title,.pw-chip,.pw-label,.pw-value,.pw-legend span,.pw-said,.pw-text";
+const TEXTS = ".pw-title,.pw-lead,.pw-chip,.pw-label,.pw-value,.pw-legend span,.pw-said,.pw-text";
 
 export function savePicture(card) {
   picture(card, 2).toBlob((blob) => saveFile(blob, `${card.name}.png`));
@@ -15,7 +15,7 @@ export function saveDrawing(card) {
   saveFile(new Blob([svgOf(card)], { type: "image/svg+xml" }), `${card.name}.svg`);
 }
 
-function saveFile(blob, name) {
+export function saveFile(blob, name) {
   const link = make("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -33,15 +33,16 @@ def page(
     dark: bool = False,
     at: float | None = None,
     is_still: bool = False,
+    is_bare: bool = False,
 ) -> str:
     """A whole HTML page that replays `log` in the views `names`: one bar moves all of them.
 
     It begins `at` that moment (seconds), unless given where the run tells most. `is_still`: without
-    the bar and what was run, to be taken a picture of.
+    the bar and what was run, to be taken a picture of; `is_bare`: nor a word around the marks.
     """
     at = telling(log, names) if at is None else at
     begin = log.duration if at is None else min(max(0.0, at), log.duration)
-    look = f"{'dark' if dark else 'light'}{' still' if is_still else ''}"
+    look = f"{'dark' if dark else 'light'}{' still' * is_still}{' bare' * is_bare}"
     header = log.opened
     title = title or (header.study if header else "") or "A run"
     parts = [_section(name, static_view(view(name), log, is_dark=dark)) for name in names]

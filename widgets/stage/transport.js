@@ -3,6 +3,7 @@
 // options; what a person does goes out as `command` {do, …}.
 
 import { clockTime } from "../canvas/numbers.js"
+import { keySheet } from "../page/key_sheet.js"
 
 const SPEEDS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
 const ANSWER = 400 // milliseconds the host may take before it is asked again
@@ -271,6 +272,7 @@ function render({ model, el }) {
     for (const [name, value] of Object.entries(paint)) root.style.setProperty(`--${name}`, value)
     root.style.colorScheme = model.get("is_dark") ? "dark" : "light"
   }
+  const sheet = keySheet(root)
   function key(event) {
     const at = event.composedPath()[0]
     if (event.ctrlKey || event.metaKey || event.altKey || !root.isConnected) return
@@ -283,6 +285,7 @@ function render({ model, el }) {
       ArrowRight: () => step(by),
       Home: () => seek(0),
       End: () => act({ do: "follow" }),
+      "?": sheet,
       ...(model.get("pinned") ? { Escape: unpin } : {}),
     }
     if (at.getAttribute && /^(slider|tab|option|menuitem|combobox)$/.test(at.getAttribute("role") || "")) return

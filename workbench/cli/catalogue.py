@@ -1,12 +1,14 @@
 """`workbench catalogue`: every system, its paper, and what its claims found."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
-from workbench.catalogue import families, search
-from workbench.cli.output import print_json, print_table
+from engine.core.writing import written
+from workbench.catalogue import families, search, study
+from workbench.cli.output import follow, print_json, print_table, say
 from workbench.findings_table import HEAD, by_family, findings_of, put, recorded
 
 ABOUT = "list every system, with its paper and whether it is built"
@@ -24,6 +26,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--predicted", action="store_true", help="what is predicted how well, and on what"
     )
+    parser.add_argument(
+        "--pictures", metavar="FOLDER",
+        help="run each that is built, and keep a small picture of its first view there",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -37,7 +43,9 @@ def run(args: argparse.Namespace) -> int:
         return _predicted(args)
     if args.findings:
         return _findings(rows, args)
-    found = search(args.search, args.family, True if args.built else None)
+    found = search(args.search, args.family, True if args.built or args.pictures else None)
+    if args.pictures:
+        return _pictures([entry.slug for entry in found], Path(args.pictures))
     if args.json:
         print_json([{**e.row(), "findings": dict(findings_of(e.slug, rows))} for e in found])
     elif found:
@@ -46,6 +54,24 @@ def run(args: argparse.Namespace) -> int:
         print(f"\n{counted(len(found), 'system')}, {sum(e.built for e in found)} built")
     else:
         print("nothing in the catalogue has these words")
+    return 0
+
+
+def _pictures(slugs: Sequence[str], folder: Path) -> int:
+    """Run those studies one after another and write `folder`/SLUG.png of each; exit code 0."""
+    from engine.core.run import Run
+    from workbench.notebook.pictures import miniature
+
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"--pictures {folder}: is a file; give a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, slug in enumerate(slugs, start=1):
+        say(f"{number} of {len(slugs)}  {slug}")
+        chosen = study(slug)
+        done = follow(Run.start(chosen.driver, chosen.configured({}, ""), seed=0, study=slug))
+        drawn = miniature(done.log, chosen.views[0])
+        with written(folder / f"{slug}.png", "the picture") as part:
+            part.write_bytes(drawn)
     return 0
 
 

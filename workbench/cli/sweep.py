@@ -1,6 +1,8 @@
 """`workbench sweep`: a study at every point of a grid of knobs, here or on a Ray cluster."""
 
 import argparse
+import csv
+import io
 import json
 import os
 from pathlib import Path
@@ -35,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         help="longest that a point may take (default 600)")  # fmt: skip
     parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS",
                         help="run on Ray, here or on the cluster at ADDRESS (or auto)")  # fmt: skip
-    parser.add_argument("--save", metavar="FILE.json", help="keep the rows in this file")
+    parser.add_argument("--save", metavar="FILE", help="keep the rows there (*.json or *.csv)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -61,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         _table(ordered, names)
     if args.save:  # last: a full disk takes nobody's rows away
-        write_text(Path(args.save), json.dumps(plain, indent=2) + "\n", "the rows")
+        is_csv = args.save.endswith(".csv")
+        write_text(Path(args.save), _csv(ordered) if is_csv else _json(plain), "the rows")
     return 1 if any(row.failed for row in ordered) else 0
 
 
@@ -76,12 +79,32 @@ def _fleet(args: argparse.Namespace) -> Any:
     return RayFleet(args.ray, args.limit)
 
 
+def _json(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, indent=2) + "\n"
+
+
+def _csv(rows: list[Any]) -> str:
+    """A line for each point: its knobs, every figure in seconds, bytes and shares, and why none."""
+    names = list(dict.fromkeys(name for row in rows for name in row.figures))
+    knobs = list(rows[0].point) if rows else []
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*knobs, *names, "failed"])
+    for row in rows:
+        told = [row.figures.get(name, "") for name in names]
+        writer.writerow([*(row.point[knob] for knob in knobs), *told, row.failed])
+    return text.getvalue()
+
+
 def _table(rows: list[Any], names: list[str]) -> None:
+    from widgets.theme import figure
+    from workbench.grid import unit_of
+
     knobs = list(rows[0].point) if rows else []
     head = [*knobs, *names, "failed"]
     cells = [
         [str(row.point[knob]) for knob in knobs]
-        + [f"{row.figures[name]:.4g}" if name in row.figures else "–" for name in names]
+        + [figure(row.figures[n], unit_of(n)) if n in row.figures else "–" for n in names]
         + [row.failed]
         for row in rows
     ]

@@ -11,10 +11,13 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.core.errors import BadInput
 from widgets.theme import hues, scheme, wrong
 
 if TYPE_CHECKING:
     import PIL.Image
+
+    from engine.core.log import Log
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 STILL = "workbench-still"  # metadata of a notebook's output that repeats a live view as a picture
@@ -23,6 +26,7 @@ WIDTH = 960  # pixels of a picture that is kept
 EDGE = 12  # pixels of empty ground under it
 COLOURS = 64  # of one beside the theme's own: flat areas and text need no more
 NEAR = 6  # of 255: what lies so near to a colour of the theme is that colour
+MINIATURE = (640, 240)  # pixels of a small picture before it is made three quarters of that
 PATIENCE = 60.0  # seconds for the browser as a whole
 
 
@@ -75,6 +79,25 @@ def shrunk(png: bytes) -> bytes:
     palette = Image.new("P", (1, 1))
     palette.putpalette(bytes(part for colour in _palette(image) for part in colour))
     image.quantize(palette=palette, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def miniature(log: "Log", view: str) -> bytes:
+    """What that view marks at the run's telling moment, without words around it, as a small PNG
+    of few colours. Raises BadInput where no browser drew it."""
+    from PIL import Image
+
+    from widgets.export.export import page
+
+    drawn = picture(page(log, [view], is_still=True, is_bare=True), *MINIATURE)
+    if drawn is None:
+        raise BadInput(f"no browser drew {view}; install one of {', '.join(BROWSERS)}")
+    whole = Image.open(io.BytesIO(drawn), formats=("PNG",)).convert("RGB")
+    if all(low == high for low, high in whole.getextrema()):
+        raise BadInput(f"{view}: the browser drew nothing of it")
+    small = whole.resize(tuple(3 * side // 4 for side in MINIATURE), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    small.quantize(32, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 

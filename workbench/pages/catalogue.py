@@ -12,8 +12,12 @@ from engine.core.names import counted
 from workbench.catalogue import Entry, catalogue, families, search
 from workbench.findings_table import HEAD, by_family, findings_line, findings_of, recorded
 from workbench.pages.frame.shell import Shell, address, figures_table, html
+from workbench.pages.thumbnails import CSS as THUMBNAIL
+from workbench.pages.thumbnails import thumbnail
 
-CSS = """
+CSS = (
+    THUMBNAIL
+    + """
 .family { margin: 28px 0 10px; display: flex; gap: 10px; align-items: baseline; }
 .family h2::first-letter { text-transform: uppercase; }
 .grid { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); }
@@ -38,6 +42,7 @@ a.card p { font-size: 13px; margin-top: 8px; }
 .ready { grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); }
 .none { padding: 40px 0; color: var(--wb-faint); }
 """
+)
 
 
 def findings_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -57,6 +62,7 @@ def built_card(entry: Entry, dark: bool, rows: Sequence[dict[str, Any]] = ()) ->
     more = f'<div class="paper">{escape(found)}</div>' if found else ""
     return (
         f'<a class="card" href="{escape(address("study", dark, slug=entry.slug))}">'
+        f"{thumbnail(entry.slug, dark)}"
         f'<div class="row"><span class="name">{escape(entry.title)}</span>'
         f'<span class="tag">open →</span></div>'
         f'<div class="paper">{escape(entry.paper)}</div><p>{escape(entry.about)}</p>{more}'
@@ -155,7 +161,9 @@ def catalogue_page() -> Any:
         "what must then hold.</p>",
         margin=(0, 0, 18, 0),
     )
-    controls = pn.FlexBox(words, family, state, align_items="center", sizing_mode="stretch_width")
+    controls = pn.FlexBox(
+        words, family, state, align_items="center", sizing_mode="stretch_width", gap="10px 0"
+    )  # fmt: skip
     shell.page.main_width, shell.page.app_bar_width = 1560, "100%"
     table = html(findings_table(rows), CSS, margin=(18, 0, 0, 0), visible=bool(rows))
     body = pn.Column(head, controls, table, cards, sizing_mode="stretch_width", margin=(28, 40))

@@ -47,7 +47,7 @@ class ComparePage:
         self.pair = pmui.AutocompleteInput(
             label="A system, with its idea and without", options=list(self.pairs),
             placeholder="type a name", min_characters=0, case_sensitive=False,
-            search_strategy="includes", size="small", width=290, margin=(4, 4),
+            search_strategy="includes", size="small", width=290, margin=(4, 4, 4, 0),
         )  # fmt: skip
         self.go = pmui.Button(label="Run both", variant="contained", margin=(4, 24, 4, 4))
         self.go.on_click(self._run_pair)

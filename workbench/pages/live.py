@@ -22,6 +22,7 @@ VIEWS = ("page_map", "token_river", "request_lanes", "levels", "roofline")
 LOOK = 0.1  # seconds between looks at the engine
 BUSY = 5  # requests the page keeps going by itself
 ANSWERS = 8  # answers shown
+USUAL = {"length": "finished", "stop": "finished"}  # reasons that need no word of their own
 TAIL = 420  # characters shown of each
 PACES = {"slow": 10, "easy": 30, "full speed": 0}  # steps a second at most; 0: as fast as it goes
 SPANS = {"last 30 s": 30, "2 min": 120, "all": 0}  # of time, in sight
@@ -42,7 +43,8 @@ CSS = """
 def answer_card(talk: Conversation, dark: bool) -> str:
     """One answer: whose pages they are, how it stands, the end of its text."""
     colour = theme.hue(talk.thread, dark) if talk.thread else "transparent"
-    state = talk.refused or talk.reason or "writing"
+    ended = USUAL.get(talk.reason, talk.reason)
+    state = talk.refused or ended or "writing"
     if not talk.reason and not talk.parts:
         state = "waiting"
     is_whole = bool(talk.thread) and talk.reason in ("stop", "length")

@@ -158,7 +158,8 @@ class ResponsePage:
             return
         second, dark = next(iter(next(iter(sweep.series.values()))), ""), self.shell.dark
         knob = str(sweep.over[0]) if sweep.over else ""
-        of = (self.response.rows, knob, second, name)
+        words = {path: text for text, path in self.paths.items()}
+        of = (self.response.rows, words.get(knob, knob), words.get(second, second), name)
         try:
             made = (
                 heat(*of, dark=dark) if second and self.kind.value == HEAT

@@ -37,9 +37,8 @@ TRIES: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 ABOUT = (
     "Each point is a kernel, run here and now: left of a ridge memory binds it, right of it "
-    "arithmetic. Roofs are measured on this machine (solid) or come from a data sheet (thin). "
-    "Hollow points are modelled on the device chosen beside. The live engine stands still while "
-    "roofs are measured; other programs lower them."
+    "arithmetic. Roofs are measured here while the live engine stands still (solid), or come from "
+    "a data sheet (thin); hollow points are modelled on the device beside."
 )
 
 

@@ -39,7 +39,7 @@ class RunsPage:
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=300)
         self.upload = pmui.FileInput(
             accept=".run,.json,.gz", label="Open a run, a trace, or the traces of a job's ranks",
-            multiple=True, margin=(10, 16),
+            multiple=True, margin=(0, 0, 6, 0),
         )  # fmt: skip
         self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
         self.tags = pmui.TextInput(
@@ -166,10 +166,11 @@ class RunsPage:
         )
         self.shell.page.param.update(main_width=1560, app_bar_width="100%")
         own = (self.choice, self.name, self.tags, self.drop)
-        controls = pn.FlexBox(*own, self.upload, margin=(8, 0, 0, 0), align_items="center")
+        controls = pn.FlexBox(*own, margin=(4, 0, 0, 0), align_items="center")
+        top = pn.Row(head, self.upload, sizing_mode="stretch_width")
         self.shell.page.main = [
             pn.Column(
-                head,
+                top,
                 self.table,
                 controls,
                 self.fault,

@@ -9,15 +9,16 @@ from widgets.theme import figure
 from workbench.pages.doors.claim import ClaimDoor
 from workbench.pages.doors.cluster import ClusterDoor
 from workbench.pages.doors.door import CSS as DOOR
+from workbench.pages.doors.door import ROW
 from workbench.pages.doors.model import ModelDoor
 from workbench.pages.doors.trace import TraceDoor
 from workbench.pages.frame.shell import Shell, address, html
 from workbench.pages.runs_table import title
 from workbench.pages.shelf.shelf import Shelf, study_of
+from workbench.pages.thumbnails import CSS as THUMBNAIL
 from workbench.pages.thumbnails import thumbnail
 
 ROWS = 5  # runs shown
-PICTURED = {"hogwild": "threads", "megatron": "schedule", "batchllm": "cache", "flover": "requests"}
 TRIES = (
     ("study", {"slug": "hogwild"}, "Workers in one cache", "Threads that think together, each "
      "reading what the others write."),
@@ -27,24 +28,22 @@ TRIES = (
      "pages they share."),
     ("study", {"slug": "flover"}, "Requests in one batch", "Who waits, who is computed, and when "
      "the first word comes."),
-    ("roofline", {}, "What bounds this machine", "Its roofs, measured, and how near each operator "
-     "comes."),
     ("study", {"slug": "streaming-diloco"}, "Training over a thin wire", "The same loss for a "
      "hundredth of the bytes?"),
     ("study", {"slug": "flash-attention-2"}, "Attention in tiles", "Who computes which rows, and "
      "how long workers wait."),
+    ("roofline", {}, "What bounds this machine", "Its roofs, measured, and how near each operator "
+     "comes."),
     ("catalogue", {}, "All 157 systems", "What stands, what is checked, and what came out."),
 )  # fmt: skip
 CSS = (
     DOOR
+    + THUMBNAIL
     + """
 .tries { display: grid; gap: 12px; grid-template-columns: repeat(4, 1fr); }
 @media (max-width: 1100px) { .tries { grid-template-columns: repeat(2, 1fr); } }
 .tries a { display: block; color: inherit; border: 1px solid var(--wb-line); border-radius: 10px;
   padding: 12px 14px; }
-.tries img { display: block; width: 100%; height: 116px; object-fit: cover; border-radius: 6px;
-  object-position: left top; margin-bottom: 10px; }
-.tries img.dark { filter: invert(0.91) hue-rotate(180deg); }
 .tries a:hover { border-color: var(--wb-accent); text-decoration: none; }
 .tries b { color: var(--wb-ink); font-weight: 600; } .tries span { color: var(--wb-faint);
   font-size: 13px; display: block; margin-top: 2px; }
@@ -71,7 +70,7 @@ class StartPage:
             each.paint(dark)
         self.tries.object = "".join(("<div class='tries'>", *(
             f'<a href="{escape(address(where, dark, **query))}">'
-            f"{_picture(query.get('slug', ''), dark)}<b>{escape(title)}</b>"
+            f"{thumbnail(query.get('slug', ''), dark)}<b>{escape(title)}</b>"
             f"<span>{escape(line)}</span></a>" for where, query, title, line in TRIES
         ), "</div>"))  # fmt: skip
         self._list()
@@ -98,7 +97,7 @@ class StartPage:
         self.shell.page.main = [
             pn.Column(
                 head,
-                pn.FlexBox(*cards, sizing_mode="stretch_width", gap="14px", margin=(18, 0)),
+                pn.Column(*cards, sizing_mode="stretch_width", stylesheets=[ROW], margin=(18, 0)),
                 html("<h2>Try</h2>", margin=(8, 0, 8, 0)),
                 self.tries,
                 pn.Column(self.runs, margin=(22, 0), sizing_mode="stretch_width"),
@@ -107,9 +106,3 @@ class StartPage:
             )
         ]
         return self.shell.page
-
-
-def _picture(slug: str, dark: bool) -> str:
-    """The picture of a study's run, which its title tells in words; "" where there is none."""
-    found = thumbnail(PICTURED[slug]) if slug in PICTURED else ""
-    return f'<img{" class=dark" if dark else ""} alt="" src="{found}">' if found else ""

@@ -1,26 +1,30 @@
-"""Thumbnails: the README's pictures of real runs, small, as addresses that a page carries."""
+"""Thumbnails: small pictures of each system's main view, made of runs of this project by
+`workbench catalogue --pictures datasets/thumbnails`.
+"""
 
-import base64
 from functools import cache
-from io import BytesIO
-from pathlib import Path
+from html import escape
 
-PICTURES = Path(__file__).parents[2] / "notebooks/pictures"
-WIDE = 480  # pixels: more than a card has, for screens of fine pixels
+from engine.core.paths import datasets
+
+CSS = """
+img.thumbnail { display: block; width: 100%; height: 120px; object-fit: cover; border-radius: 6px;
+  object-position: left top; margin-bottom: 10px; background: #fff; }
+img.thumbnail.dark { filter: invert(0.91) hue-rotate(180deg); }
+"""
+
+
+def thumbnail(slug: str, dark: bool) -> str:
+    """The picture of a system as HTML, fetched once it is near; "" where none was kept."""
+    if slug not in _kept():
+        return ""
+    return (
+        f'<img class="thumbnail{" dark" if dark else ""}" alt="" loading="lazy" width="480" '
+        f'height="180" src="./thumbnails/{escape(slug)}.png">'
+    )
 
 
 @cache
-def thumbnail(name: str) -> str:
-    """A `data:` address of `name`.png, its pixels at most `WIDE` across; "" where the pictures are
-    not beside the code, as in an installed wheel."""
-    path = PICTURES / f"{name}.png"
-    if not path.is_file():
-        return ""
-    from PIL import Image
-
-    with Image.open(path) as whole:
-        high = round(whole.height * WIDE / whole.width)
-        small = whole.convert("RGB").resize((WIDE, high), Image.Resampling.LANCZOS)
-    out = BytesIO()
-    small.quantize(32).save(out, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+def _kept() -> frozenset[str]:
+    """Slugs of the systems that have one."""
+    return frozenset(path.stem for path in (datasets() / "thumbnails").glob("*.png"))

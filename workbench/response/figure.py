@@ -13,6 +13,7 @@ from widgets.figure import Panel, Series, figure
 from widgets.figure.draw import TOOLS, paint
 from widgets.figure.panel import unit
 from workbench.finding import Figure
+from workbench.grid import unit_of
 from workbench.response.response import Row, table
 
 WIDE, HIGH = 900, 480  # pixels
@@ -30,11 +31,7 @@ def number(text: str) -> float | None:
 
 def worded(name: str) -> str:
     """A figure's name with its unit in brackets, where it has one."""
-    last = name.rpartition(".")[2]
-    if "bytes" in name or name.rpartition("peak ")[2].startswith("memory/"):
-        return f"{name} (B)"
-    is_time = name in ("time", "took") or "time_" in name or "end_to_end" in name
-    return f"{name} (s)" if is_time and last != "count" else name
+    return f"{name} ({unit_of(name)})" if unit_of(name) else name
 
 
 def curves(

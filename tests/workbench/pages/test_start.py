@@ -9,8 +9,9 @@ import pytest
 from engine.cluster.parallelism import ParallelismConfig
 from engine.core.config import update
 from engine.core.errors import BadInput
+from engine.core.paths import dataset
 from engine.inference.serving_time.described import ServingRun
-from workbench.catalogue import study
+from workbench.catalogue import catalogue, study
 from workbench.pages.doors.claim import claims_list
 from workbench.pages.doors.cluster import plan_address, serving_address
 from workbench.pages.doors.model import HERE, about_model, model_address, number
@@ -156,10 +157,12 @@ def small_search():
     return config, search(config)
 
 
-def test_what_can_be_tried_has_pictures_of_real_runs_where_they_lie_beside_the_code():
+def test_what_can_be_tried_and_each_system_that_is_built_has_a_small_picture_of_a_run():
     shown = StartPage(Shelf()).tries.object
-    found = [thumbnail(name) for name in ("threads", "schedule", "cache", "requests")]
-    assert all(f'src="{address}"' in shown for address in found)
-    assert all(address.startswith("data:image/png;base64,") for address in found)
-    assert sum(map(len, found)) < 120_000  # what a first page may weigh more
-    assert thumbnail("no such picture") == ""
+    assert all(thumbnail(slug, dark=False) in shown for slug in ("hogwild", "megatron", "batchllm"))
+    built = [entry.slug for entry in catalogue() if entry.built]
+    assert all(thumbnail(slug, dark=True) for slug in built)
+    kept = sorted(dataset("thumbnails").glob("*.png"))
+    assert sorted(built) == [path.stem for path in kept]
+    assert sum(path.stat().st_size for path in kept) < 12_000 * len(kept)  # what a page may weigh
+    assert thumbnail("no such picture", dark=False) == ""

@@ -34,6 +34,7 @@ EMPTY = np.zeros(0)
 OTHER = "How does each quantity change over time?"  # of a run without requests or pages
 UNITS = {  # of quantities that any run may tell
     "bytes sent": "B", "bytes_sent": "B", "computing": "s", "energy": "J",
+    "extra memory": "B",
     "exposed communication": "s", "peak bytes": "B", "seconds": "s", "watts": "W",
 }  # fmt: skip
 WORDS = {  # for quantities whose short names do not say of what they are

@@ -87,10 +87,12 @@ function render({ model, el }) {
       parts = card.choice(["Operations", "Whole steps"], 0, (which) => {
         wholes = which === 1;
         card.showFigures(wholes ? card.frame.figures_whole : card.frame.figures);
+        card.lead(wholes ? card.frame.lead_whole : card.frame.lead);
       });
     }
     if (parts) parts.style.display = frame.both ? "" : "none";
     if (wholes && frame.both) card.showFigures(frame.figures_whole);
+    card.lead(wholes && frame.both ? frame.lead_whole : frame.lead);
     rooflineLegend(card, legend);
     const shown = frame.marks.length < frame.of ? [`showing ${grouped(frame.marks.length)} of ${grouped(frame.of)} points`] : [];
     card.say([...shown, frame.note].filter(Boolean).join(" · "));
@@ -140,11 +142,13 @@ function rooflineLegend(card, legend) {
   };
   const sample = (phase) => frame.marks.find((mark) => mark.phase === phase);
   for (const [phase, name] of KINDS) {
-    if (phases.has(phase) && phases.size > 1 | phase) item(name, { ...sample(phase), modelled: false, ghost: false });
+    const said = phase || phases.size > 1 ? name : "operation";
+    if (phases.has(phase)) item(said, { ...sample(phase), modelled: false, ghost: false });
   }
   if (modelled) item("modelled", { phase: modelled.phase, hue: 0, modelled: true });
   if (ghosts) item("the other run", { phase: 1, hue: 0, ghost: true });
   if (calls) item("single calls", null);
+  if (frame.marks.length) make("span", "", legend, "area: share of the time");
 }
 
 export default { render };

@@ -5,6 +5,7 @@ In come a run's spans with flops; out goes one frame of judged marks and roofs. 
 `of=` are parts of others: time is never counted twice, parts are shown where there are any.
 """
 
+import math
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Self
@@ -130,6 +131,8 @@ class RooflineFold(Fold):
             "both": len(groups) == 2,
             "figures": figures(shown, doubted) if self.roofs or not judged else BARE,
             "figures_whole": figures(whole, doubted),
+            "lead": lead(shown),
+            "lead_whole": lead(whole),
             "recent_x": np.array([x for x, _, _ in recent]),
             "recent_y": np.array([y for _, y, _ in recent]),
         }
@@ -207,7 +210,7 @@ def words(mark: Mark, verdict: Verdict, modelled: bool) -> list[str]:
 
 
 def figures(rows: Sequence[dict[str, Any]], doubted: bool = False) -> list[list[str]]:
-    """Share of time memory-bound, achieved over limit, what loses most; of the run's own device.
+    """Achieved over limit, and time lost, of the run's own device: what `lead` does not say.
 
     `doubted`: the roofs were measured beside other work. More than a limit is none achieved.
     """
@@ -215,14 +218,26 @@ def figures(rows: Sequence[dict[str, Any]], doubted: bool = False) -> list[list[
     total = sum(row["seconds"] for row in rows)
     if not total:
         return []
-    memory = sum(row["seconds"] for row in rows if row["bound"] == "bandwidth") / total
     reached = sum(row["least"] for row in rows) / total
+    lost = ["lost in all", figure(sum(row["lost"] for row in rows), "s")]
+    return [_reached(reached, doubted), lost]
+
+
+def lead(rows: Sequence[dict[str, Any]]) -> str:
+    """What bounds the run's own device and what loses most there, as a sentence; "" without
+    roofs."""
+    rows = [row for row in rows if not row["ghost"] and row["least"]]
+    total = sum(row["seconds"] for row in rows)
+    if not total:
+        return ""
+    memory = sum(row["seconds"] for row in rows if row["bound"] == "bandwidth") / total
+    share = {0.0: "None", 1.0: "All"}.get(memory, figure(memory, "%"))
     worst = max(rows, key=lambda row: row["lost"])
-    return [
-        ["of the time memory-bound", figure(memory, "%")],
-        _reached(reached, doubted),
-        [f"lost most, {figure(worst['lost'], 's')}", worst["title"]],
-    ]
+    most = "" if len(rows) == 1 else " most"
+    loses = f"{worst['title']} loses{most}: {figure(worst['lost'], 's')}"
+    limit = worst["share"] or math.nan
+    at = f", at {figure(limit, '%')} of its limit" if limit <= 1 else ""
+    return f"{share} of the time is memory-bound; {loses}{at}."
 
 
 def _reached(share: float, doubted: bool) -> list[str]:

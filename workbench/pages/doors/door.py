@@ -21,13 +21,20 @@ li span { color: var(--wb-faint); }
 .ways a[aria-disabled] { background: none; color: var(--wb-faint); border-color: var(--wb-line); }
 """
 FRAME = {"border": "1px solid var(--wb-line)", "border-radius": "12px", "padding": "14px 16px",
-         "flex": "1 1 264px", "min-width": "250px", "max-width": "620px"}  # fmt: skip
+         "min-width": "0"}  # fmt: skip
+# Four doors in a row, or two where there is no room: never three and one.
+ROW = """:host { display: grid !important; gap: 14px; grid-template-columns: repeat(4, 1fr); }
+@media (max-width: 1100px) { :host { grid-template-columns: repeat(2, 1fr); } }
+@media (max-width: 560px) { :host { grid-template-columns: 1fr; } }"""
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (6, 0), "size": "small"}
 
 
 def door(title: str, *parts: Any) -> Any:
     """The frame of a door."""
-    return pn.Column(html(f"<h2>{escape(title)}</h2>"), *parts, styles=FRAME, margin=0)
+    return pn.Column(
+        html(f"<h2>{escape(title)}</h2>"), *parts, styles=FRAME, margin=0,
+        sizing_mode="stretch_width",
+    )  # fmt: skip
 
 
 def go(label: str, *, second: bool = False, **options: Any) -> Any:

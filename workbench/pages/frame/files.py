@@ -22,6 +22,8 @@ from panel.io.state import set_curdoc
 from panel.models import AnyWidgetComponent, ReactiveESM
 from tornado.web import Application, RequestHandler
 
+from engine.core.errors import BadInput
+from engine.core.paths import dataset
 from widgets.page.component import Component
 from workbench.pages.frame.security import NONCE, number, secure
 
@@ -84,7 +86,25 @@ class Module(RequestHandler):
         return None
 
 
-HANDLERS: list[tuple[str, type[RequestHandler]]] = [(rf"/{PLACE}/([\w.-]+)", Module)]
+class Thumbnail(RequestHandler):
+    """The small picture of a system's run, by its slug."""
+
+    def get(self, slug: str) -> None:
+        try:
+            path = dataset(f"thumbnails/{slug}.png")
+        except BadInput:
+            return self.send_error(404)
+        self.set_header("Content-Type", "image/png")
+        self.set_header("Cache-Control", "private, max-age=86400")
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.finish(path.read_bytes())
+        return None
+
+
+HANDLERS: list[tuple[str, type[RequestHandler]]] = [
+    (rf"/{PLACE}/([\w.-]+)", Module),
+    (r"/thumbnails/([\w-]+)\.png", Thumbnail),
+]
 
 
 def hasten(application: Application) -> None:

@@ -41,6 +41,8 @@ LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiInputLabel": {
         "styleOverrides": {"shrink": {"transform": "translate(14px, -9px) scale(0.9)"}}
     },
+    # As high as a field of text beside it.
+    "MuiSelect": {"styleOverrides": {"select": {"paddingTop": "8.5px", "paddingBottom": "8.5px"}}},
     "MuiButtonBase": {"styleOverrides": {"root": {"&:focus-visible, &.Mui-focusVisible": FOCUSED}}},
     "MuiButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
     "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},

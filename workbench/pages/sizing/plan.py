@@ -41,6 +41,7 @@ HEAD = (
     ("how it is split", ""), ("", ""),
 )  # fmt: skip
 CSS = """
+:host { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; width: 100%; max-width: 1200px; }
 th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 6px 14px 6px 0; }
 td { padding: 6px 14px 6px 0; border-top: 1px solid var(--wb-line); white-space: nowrap; }
@@ -49,6 +50,9 @@ td.words { white-space: normal; min-width: 200px; }
   border-radius: 3px; margin-bottom: 3px; overflow: hidden; }
 .bar i { display: block; height: 100%; background: var(--wb-accent); width: var(--share); }
 .wrong { color: var(--wb-wrong); }
+@media (max-width: 1000px) {
+  th, td { padding-right: 9px; } td.words { min-width: 120px; } .bar { width: 76px; }
+  td a { white-space: normal; } td { white-space: normal; } td.num { white-space: nowrap; } }
 """
 
 

@@ -104,7 +104,7 @@ def test_work_on_another_device_is_a_ghost_under_that_devices_roofs():
     frame = frame_of(span(0.0, 1.0, 1e9, 1e9, dtype="float32"), ghost)
     own, other = frame["marks"]
     assert (own["ghost"], other["ghost"]) == (False, True) and other["modelled"]
-    assert other["roof"] == "HBM" and frame["figures"][1] == ["achieved / limit", "100 %"]
+    assert other["roof"] == "HBM" and frame["figures"][0] == ["achieved / limit", "100 %"]
 
 
 def test_parts_of_a_step_are_not_counted_beside_the_step():
@@ -114,21 +114,20 @@ def test_parts_of_a_step_are_not_counted_beside_the_step():
         span(0.0, 1.0, 2e8, 3e8, "engine", "step", phase="decode", decode=4),
     )
     assert frame["both"] and [mark["part"] for mark in frame["marks"]] == [True, True, False]
-    assert frame["figures"][1][1] == "60 %" and frame["figures_whole"][1][1] == "30 %"
-    assert frame["figures"][2] == ["lost most, 150 ms", "engine attention"]
+    assert frame["figures"][0][1] == "60 %" and frame["figures_whole"][0][1] == "30 %"
+    assert "engine attention loses most: 150 ms" in frame["lead"]
     assert frame["marks"][2]["title"] == "step, decode 4"
 
 
-def test_figures_say_the_share_of_time_that_memory_binds():
+def test_a_sentence_says_the_share_of_time_that_memory_binds_and_what_loses_most():
     frame = frame_of(
         span(0.0, 3.0, 1e7, 1e9, "norm", dtype="float32"),
         span(3.0, 4.0, 5e10, 1e6, "matmul", dtype="float32"),
     )
-    assert frame["figures"] == [
-        ["of the time memory-bound", "75 %"],
-        ["achieved / limit", "37.5 %"],
-        ["lost most, 2 s", "norm panels"],
-    ]
+    assert frame["lead"] == (
+        "75 % of the time is memory-bound; norm panels loses most: 2 s, at 33.3 % of its limit."
+    )
+    assert frame["figures"] == [["achieved / limit", "37.5 %"], ["lost in all", "2.5 s"]]
 
 
 def test_without_roofs_points_stand_and_the_view_says_how_to_get_them():

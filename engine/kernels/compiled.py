@@ -169,9 +169,19 @@ def entry(function: Any, *arguments: Any) -> Callable[..., Any]:
 
 
 @cache
-def _settled(function: Any) -> dict[tuple[bytes, ...], Callable[..., Any]]:
-    """What was settled of a function, by the kinds of its arguments."""
+def _by_kinds(function: Any, what: str) -> dict[tuple[bytes, ...], Any]:
+    """Entries or addresses of a function that were asked for, by the kinds of its arguments."""
     return {}
+
+
+def remembered(function: Any, *arguments: Any) -> Callable[..., Any]:
+    """`entry`, found by a glance at the kinds of arguments that came before: numba's own look at
+    them takes longer than a small kernel does."""
+    known, kinds = _by_kinds(function, "entry"), tuple(map(compute_fingerprint, arguments))
+    if kinds not in known:
+        known[kinds] = entry(function, *arguments)
+    found: Callable[..., Any] = known[kinds]
+    return found
 
 
 def settled(function: Any) -> Callable[..., Any]:
@@ -185,10 +195,7 @@ def settled(function: Any) -> Callable[..., Any]:
 
     def first(*arguments: Any) -> Any:
         nonlocal enter
-        known, kinds = _settled(function), tuple(map(compute_fingerprint, arguments))
-        if kinds not in known:  # a fleet has thousands of callers alike
-            known[kinds] = entry(function, *arguments)
-        enter = known[kinds]
+        enter = remembered(function, *arguments)  # a fleet has thousands of callers alike
         return enter(*arguments)
 
     enter = first
@@ -197,10 +204,14 @@ def settled(function: Any) -> Callable[..., Any]:
 
 def address(function: Any, *arguments: Any) -> int:
     """Where the machine code of a `body` for arguments like these begins; compiles it if new."""
-    kinds = tuple(numba.typeof(argument) for argument in arguments)
-    function.compile(kinds)
-    result = function.overloads[kinds]
-    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    known, seen = _by_kinds(function, "address"), tuple(map(compute_fingerprint, arguments))
+    if seen not in known:
+        kinds = tuple(numba.typeof(argument) for argument in arguments)
+        function.compile(kinds)
+        result = function.overloads[kinds]
+        known[seen] = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    found: int = known[seen]
+    return found
 
 
 def is_cached(function: Any, *arguments: Any) -> bool:

@@ -5,7 +5,7 @@ Shape letters: R rows, W tokens of a row, P pages of a row, B sequences of the s
 
 import numpy as np
 
-from engine.kernels.compiled import checked
+from engine.kernels.compiled import checked, serial
 
 
 @checked
@@ -35,5 +35,29 @@ def pack(
             arrays_3T[2, at] = page * page_size + position % page_size
             at += 1
         start_B1[b + 1], context_B[b] = at, first + queries_B[b]
+        for i in range(table_BP.shape[1]):
+            table_BP[b, i] = tables_RP[row, i]
+
+
+@serial
+def ones(
+    tokens_RW: np.ndarray,
+    tables_RP: np.ndarray,
+    rows_B: np.ndarray,
+    starts_B: np.ndarray,
+    page_size: int,
+    arrays_4B: np.ndarray,
+    table_BP: np.ndarray,
+) -> None:
+    """`pack` where each sequence has one new token, the one at `starts_B`; no index is checked.
+
+    `arrays_4B`: the new tokens, their positions, their slots, and what each sees.
+    """
+    for b in range(len(rows_B)):
+        row, position = rows_B[b], np.int64(starts_B[b])
+        page = np.int64(tables_RP[row, position // page_size])
+        arrays_4B[0, b], arrays_4B[1, b] = tokens_RW[row, position], position
+        arrays_4B[2, b] = page * page_size + position % page_size
+        arrays_4B[3, b] = position + 1
         for i in range(table_BP.shape[1]):
             table_BP[b, i] = tables_RP[row, i]

@@ -77,6 +77,7 @@ class Fused:
         self._embedding, self._weights, self._matrices = read(config, weights, codes, integers)
         self._turn = np.zeros(0, np.float32)
         self._buffers: Buffers | None = None
+        self._shaped: Shape | None = None  # the last one
         self._kv: PagedKV | None = None
         self._caches, self._pages = np.zeros(0, np.int64), np.zeros(0, np.float32)
         self._step: DecoderStep | None = None
@@ -168,14 +169,18 @@ class Fused:
         return torch.from_numpy(x_TC)
 
     def _shape(self, kv: PagedKV, by_slot: bool = False) -> Shape:
-        c, size = self.config, 1 if by_slot else kv.page_size
-        return Shape(
+        c, had, threads = self.config, self._shaped, numba.get_num_threads()
+        size = 1 if by_slot else kv.page_size
+        if had is not None and (had.page_size, had.threads) == (size, threads):
+            return had
+        self._shaped = Shape(
             layers=c.layers, hidden=c.hidden, heads=c.heads, kv_heads=c.kv_heads, dim=c.head_dim,
             width=c.width, vocab=c.vocab, page_size=size, qk_norm=c.qk_norm,
             eps=np.float32(c.norm_eps), scale=np.float32(c.attention_scale),
-            softcap=np.float32(c.attention_softcap), threads=numba.get_num_threads(),
+            softcap=np.float32(c.attention_softcap), threads=threads,
             paths=c.paths,
         )  # fmt: skip
+        return self._shaped
 
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
         if kv is not self._kv:

@@ -188,11 +188,14 @@ class Model:
             {name: each.take(role) for name, role in own.items() if role in each} for each in layers
         ]
 
-    @torch.inference_mode()
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         """logits_RV in float32 at `batch.logits_at_R`; new keys and values are written to `kv`."""
-        if self.fused is not None:
+        if self.fused is not None:  # of no torch operation: there is nothing to infer
             return self.fused.forward(batch, kv)
+        return self._forward(batch, kv)
+
+    @torch.inference_mode()
+    def _forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         batch = self.rows(batch, kv)
         x_TC = self.hidden(batch, kv, self.config.layers)
         x_RC = self.norm(x_TC[self._tensor(batch.logits_at_R).long()])

@@ -18,7 +18,7 @@ from engine.kernels.attention.product_cpu import BLOCK
 from engine.kernels.attention.split import blocks
 from engine.kernels.attention.work import tiled_work
 from engine.kernels.claims import STRIDE
-from engine.kernels.compiled import address, call, kernel
+from engine.kernels.compiled import address, call, kernel, remembered
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.operator import Variant
 
@@ -45,7 +45,8 @@ def run(
     threads = min(get_num_threads(), len(tasks))
     work, counters = aligned(room * threads, np.float32), np.zeros(STRIDE, np.int64)
     place = address(body, tasks, given, shape, results, work, 0, counters)
-    _spread(place, tasks, given, shape, results, work, room, counters, threads)
+    asked = place, tasks, given, shape, results, work, room, counters, threads
+    remembered(_spread, *asked)(*asked)
 
 
 def _together(count: int) -> int:

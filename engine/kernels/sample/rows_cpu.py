@@ -6,12 +6,13 @@ Shape letters: R rows, V vocabulary.
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numba
 import numpy as np
 from numba import prange
 
-from engine.kernels.compiled import inner, is_cached, kernel
+from engine.kernels.compiled import inner, is_cached, kernel, serial
 from engine.kernels.draws import FIRST, GOLDEN, SECOND
 from engine.kernels.lanes import LANES
 from engine.kernels.rows import exponential_sum, largest, part
@@ -21,32 +22,47 @@ ONE = 0x3FF0000000000000  # the bits of 1.0
 # Logits that are worth a thread of their own, about a millisecond of work: on a busy machine the
 # others wait a time slice (8 ms where measured) for one that is woken.
 WORTH_GREEDY, WORTH_DRAW = 1 << 21, 1 << 17
+BLOCK = 64  # vectors of a row among which the largest is looked for before where it is
 
 
 @inner
 def likeliest(logits, at, V):
     """The likeliest token of a row and its logit."""
-    whole = V // LANES
-    top = largest(logits, at, whole)
+    whole, top, first = V // LANES, np.float32(-np.inf), 0
+    for start in range(0, whole, BLOCK):  # only the first block that has it is searched
+        best = largest(logits, at + start * LANES, min(BLOCK, whole - start))
+        if best > top:
+            top, first = best, start * LANES
     row = part(logits, at)
     for i in range(whole * LANES, V):
-        top = max(top, row[i])
-    for i in range(V):
+        if row[i] > top:
+            top, first = row[i], i
+    for i in range(first, V):
         if row[i] == top:
             return i, top
     return 0, top  # every logit is NaN
 
 
+@inner
+def _greedy_row(logits, r, V, tokens, logprobs):
+    token, top = likeliest(logits, r * V, V)
+    whole = V // LANES
+    total = exponential_sum(logits, r * V, whole, top)
+    for i in range(whole * LANES, V):
+        total += np.float32(math.exp(logits[r * V + i] - top))
+    tokens[r], logprobs[r] = token, -np.float32(math.log(total))
+
+
 @kernel
 def _greedy(logits, R, V, tokens, logprobs):
     for index in prange(R):
-        r = np.int64(index)
-        token, top = likeliest(logits, r * V, V)
-        whole = V // LANES
-        total = exponential_sum(logits, r * V, whole, top)
-        for i in range(whole * LANES, V):
-            total += np.float32(math.exp(logits[r * V + i] - top))
-        tokens[r], logprobs[r] = token, -np.float32(math.log(total))
+        _greedy_row(logits, np.int64(index), V, tokens, logprobs)
+
+
+@serial
+def _greedy_alone(logits, R, V, tokens, logprobs):
+    for r in range(R):
+        _greedy_row(logits, r, V, tokens, logprobs)
 
 
 @inner
@@ -169,8 +185,11 @@ def greedy(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     tokens, logprobs = np.empty(R, np.int32), np.empty(R, np.float32)
     if R:
         flat = np.ascontiguousarray(logits_RV, np.float32).reshape(-1)
-        with _threads(flat.size // WORTH_GREEDY):
-            _greedy(flat, R, V, tokens, logprobs)
+        if flat.size < 2 * WORTH_GREEDY:  # no time is spent on asking for threads
+            _greedy_alone(flat, R, V, tokens, logprobs)
+        else:
+            with _threads(flat.size // WORTH_GREEDY):
+                _greedy(flat, R, V, tokens, logprobs)
     return tokens, logprobs
 
 
@@ -190,17 +209,20 @@ def _columns(wishes: Wishes) -> list[np.ndarray]:
     return [np.ascontiguousarray(w, kind) for w, kind in zip(wishes, kinds, strict=True)]
 
 
-def ready() -> bool:
-    """Whether both would run without compiling first."""
+def _kernels() -> list[tuple[Any, ...]]:
+    """The kernels, each with arguments as it is given them."""
     logits, tokens, logprobs = np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(1, "f4")
     columns = _columns(Wishes(*[np.ones(1)] * 6))
-    return is_cached(_greedy, logits, 1, 1, tokens, logprobs) and is_cached(
-        _sample, logits, 1, 1, *columns, tokens
-    )
+    rows = logits, 1, 1, tokens, logprobs
+    return [(_greedy, *rows), (_greedy_alone, *rows), (_sample, logits, 1, 1, *columns, tokens)]
+
+
+def ready() -> bool:
+    """Whether all would run without compiling first."""
+    return all(is_cached(*each) for each in _kernels())
 
 
 def prepare() -> None:
-    """Compile both, or load them if they are compiled."""
-    logits_RV = np.zeros((1, 1), np.float32)
-    greedy(logits_RV)
-    sample(logits_RV, Wishes(*[np.ones(1)] * 6))
+    """Compile all, or load them if they are compiled."""
+    for run, *arguments in _kernels():
+        run(*arguments)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from engine.kernels.sample import Wishes, greedy, prepare, ready, reference, sample, work
+from engine.kernels.sample import Wishes, greedy, prepare, ready, reference, rows_cpu, sample, work
 
 
 def logits(rows, vocab, seed=0):
@@ -15,6 +15,27 @@ def test_greedy_takes_the_first_of_the_likeliest_with_its_log_probability():
         expected, exact = reference.greedy(x)
         assert tokens.tolist() == expected.tolist()
         np.testing.assert_allclose(logprobs, exact, atol=2e-6)
+
+
+def test_greedy_searches_all_blocks_of_a_long_row_and_takes_the_first_of_equals():
+    vocab = 5 * rows_cpu.BLOCK * 16 + 21
+    x = logits(6, vocab)
+    for row, places in enumerate(([0], [1023, 1024], [3000, 5000], [vocab - 1], [2048, vocab - 1])):
+        x[row, places] = 99.0
+    x[5] = -np.inf
+    x[4, 100:900] = np.nan  # of those nobody is the largest
+    assert greedy(x)[0].tolist() == [0, 1023, 3000, vocab - 1, 2048, 0]
+    assert greedy(np.full((1, vocab), np.nan, np.float32))[0].tolist() == [0]
+
+
+def test_rows_say_the_same_on_one_thread_and_on_many():
+    x = logits(5, 4001)
+    found = []
+    for kernel in (rows_cpu._greedy, rows_cpu._greedy_alone):
+        tokens, logprobs = np.empty(5, np.int32), np.full(5, np.nan, np.float32)
+        kernel(x.reshape(-1), 5, 4001, tokens, logprobs)
+        found.append((tokens.tobytes(), logprobs.tobytes()))
+    assert found[0] == found[1]
 
 
 def test_every_cut_draws_what_plain_numpy_draws():

@@ -11,8 +11,11 @@ from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import NONE
 from engine.kernels import row_batches
+from engine.kernels.compiled import settled
 from engine.kernels.drafts import trees
 from engine.models.batch import Batch, States, in_slots
+
+_ones = settled(row_batches.ones)
 
 
 def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
@@ -138,17 +141,17 @@ def see(
 
 def one_each(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray) -> Batch:
     """The token at `starts_B[b]` of each of rows `rows_B`; logits are wanted of all."""
-    size, context_B = rows.page_size, starts_B + 1
-    start_B1 = np.arange(len(rows_B) + 1, dtype=np.int32)
-    page_T = rows.tables[rows_B, starts_B // size]
+    size, count = rows.page_size, len(rows_B)
+    table_BP = np.empty((count, int(starts_B.max()) // size + 1), np.int32)
+    arrays_4B = np.empty((4, count), np.int32)
+    # Its types are looked at once, so they are made sure of here.
+    rows_B = np.ascontiguousarray(rows_B, np.int64)
+    starts_B = np.ascontiguousarray(starts_B, np.int32)
+    _ones(rows.tokens, rows.tables, rows_B, starts_B, size, arrays_4B, table_BP)
+    tokens_T, positions_T, slots_T, context_B = arrays_4B
+    start_B1 = np.arange(count + 1, dtype=np.int32)
     return Batch(
-        tokens_T=rows.tokens[rows_B, starts_B],
-        positions_T=starts_B,
-        slots_T=page_T * size + starts_B % size,
-        query_start_B1=start_B1,
-        context_B=context_B,
-        block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
-        logits_at_R=start_B1[:-1],
+        tokens_T, positions_T, slots_T, start_B1, context_B, table_BP, logits_at_R=start_B1[:-1]
     )
 
 

@@ -196,7 +196,9 @@ def about_limit(rows: list[Row]) -> str:
     return (
         f"limit: weights and cache at {read / 1e9:.1f} GB/s read here in the same run (batch 16: "
         "or the products at this processor's peak of floats, whichever is slower); batch 16: 16 "
-        "requests at once, lengths evenly spread over their logarithm, prefill included"
+        "requests at once, lengths evenly spread over their logarithm, prefill included; beside "
+        "weights of 8 and 4 bits llama.cpp, ONNX Runtime's builder and OpenVINO (groups of 32) "
+        "quantise activations to 8 bits by default"
     )
 
 

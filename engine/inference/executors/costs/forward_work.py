@@ -81,7 +81,9 @@ class ForwardWork:
         if (streams := self.config.streams) is not None:
             new_B = np.tile(new_B, streams.count)
             context_B = np.tile(context_B + streams.prefix, streams.count)
-        tokens, sequences = int(new_B.sum()), len(new_B)
+        tokens, sequences = int(np.add.reduce(new_B)), len(new_B)
+        if tokens == sequences and not (self.bounded or streams):
+            return self.decode_shape(context_B - 1, rows)
         pairs = touched = 0
         for window, heads, cached in self.windows:
             if window:
@@ -89,10 +91,7 @@ class ForwardWork:
                 seen = int(np.minimum(context_B, window + new_B - 1).sum())
             else:
                 seen = int(context_B.sum())
-                if tokens == sequences:
-                    pairs += heads * seen
-                else:
-                    pairs += heads * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
+                pairs += heads * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
             touched += cached * (seen + tokens)
         ones = new_B == 1
         singles = int(np.count_nonzero(ones))

@@ -101,10 +101,7 @@ class RealExecutor:
                 self.guidance.steer(step, logits_RV, from_S)
             result = self._drawn(step, logits_RV[:own], from_S, drawn)
             beside.put(result, logits_RV[own:], lambda more: self.model.forward(more, storage.kv))
-        if step.decodes == len(step.rows_B) and step.drafts_B is None and step.threads is None:
-            shape = self.work.decode_shape(step.starts_B, len(logits))
-        else:
-            shape = self.work.shape(*step.everybody(), len(logits))
+        shape = self.work.shape(*step.everybody(), len(logits))
         result.flops, result.bytes = self.work.work(shape)
         if taken:
             tell_modules(result, self.work, shape, taken)

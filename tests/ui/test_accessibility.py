@@ -8,6 +8,7 @@ PAGES = (
     "/", "/live", "/catalogue", "/plan", "/predict", "/predict?kind=serving", "/design", "/serve",
     "/roofline", "/runs", "/attach", "/compare", "/compare?trace=azure-like.csv",
     "/study?slug=flover", "/study?slug=megatron", "/study?slug=hogwild", "/study?slug=dualmap",
+    "/replica?slug=dualmap&watch=2",
     "/response?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&values=50,400&seeds=1",
     "/embed?slug=flover", "/lecture?slug=flover", "/attention?run=live",
 )  # fmt: skip

@@ -35,6 +35,7 @@ from workbench.pages.frame.unsent import send_all
 from workbench.pages.frame.visitors import greet
 from workbench.pages.lecture import LecturePage
 from workbench.pages.live import LivePage
+from workbench.pages.replica import ReplicaPage
 from workbench.pages.response import ResponsePage
 from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
@@ -77,6 +78,7 @@ def pages(live: LiveEngine, shelf: Shelf, readings: Readings) -> dict[str, Page]
         "predict": lambda: PredictPage().page(),
         "design": lambda: DesignPage().page(),
         "serve": lambda: ServePage(shelf).page(),
+        "replica": lambda: ReplicaPage(shelf).page(),
         "response": lambda: ResponsePage().page(),
         "attach": lambda: AttachedPage(shelf).page(),
         "attention": lambda: asked_page(shelf, live.run, readings).page(),

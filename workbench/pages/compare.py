@@ -13,8 +13,8 @@ from widgets.stage.compare import LETTERS, Compare
 from widgets.stage.interleaved import can_interleave
 from workbench.catalogue import catalogue, study
 from workbench.pages.frame.shell import Shell, asked, asked_all, html
-from workbench.pages.runs_table import RUNS
 from workbench.pages.schedulers import SchedulerForm
+from workbench.pages.shelf.runs_table import RUNS
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.sizing.layout import in_a_line
 from workbench.pages.suggested_views import suggested_views

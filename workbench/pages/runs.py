@@ -18,7 +18,7 @@ from widgets.stage.stage import Stage
 from widgets.stage.telling import telling
 from workbench.attention.page import link
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
-from workbench.pages.runs_table import CSS, runs_table
+from workbench.pages.shelf.runs_table import CSS, runs_table
 from workbench.pages.shelf.shelf import NAME, Shelf
 from workbench.pages.shelf.uploads import read_uploads
 from workbench.pages.suggested_views import suggested_views

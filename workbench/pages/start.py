@@ -13,7 +13,7 @@ from workbench.pages.doors.door import ROW
 from workbench.pages.doors.model import ModelDoor
 from workbench.pages.doors.trace import TraceDoor
 from workbench.pages.frame.shell import Shell, address, html
-from workbench.pages.runs_table import title
+from workbench.pages.shelf.runs_table import title
 from workbench.pages.shelf.shelf import Shelf, study_of
 from workbench.pages.thumbnails import CSS as THUMBNAIL
 from workbench.pages.thumbnails import thumbnail

@@ -8,6 +8,7 @@ import panel as pn
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
+from engine.fleet.config import FleetConfig
 from engine.inference.kept_tokens import kept as kept_tokens
 from widgets.export.share import File, Text, share
 from widgets.knobs.config_text import as_cli, as_study
@@ -66,8 +67,20 @@ class StudyPage:
             f'<a href="{escape(to)}" title="Its figures over one knob or two">Response →</a>'
             f' &nbsp; <a href="{escape(told)}" title="Step by step, for a room">Lecture →</a>'
         )
-        if self.has_requests and self.listed:
+        if isinstance(self.panel.session.config, FleetConfig):
+            number = self._replica(self.panel.session.config)
+            one = {"slug": self.row.slug, **knobs, "watch": str(number)}
+            own = escape(address("replica", self.shell.dark, **one))
+            hint = "Its own cache and lanes; press another tile for another replica's"
+            self.onward.object += f' &nbsp; <a href="{own}" title="{hint}">Replica {number} →</a>'
+        elif self.has_requests and self.listed:
             self.onward.object += f" &nbsp; {link(self.listed, self.shell.dark, self._pinned())}"
+
+    def _replica(self, config: FleetConfig) -> int:
+        """The replica whose tile is lit up, else the one that is watched."""
+        names = [f"replica {number}" for number in range(config.replicas)]
+        chosen = self.panel.stage.chosen
+        return names.index(chosen) if chosen in names else max(0, config.watch)
 
     def _pinned(self) -> str:
         """The request that is lit up and has its tokens kept, "" for none."""

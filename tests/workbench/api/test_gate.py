@@ -22,7 +22,7 @@ from workbench.pages.shelf.shelf import Shelf
 TOKEN = "a-token-of-many-letters"
 PAGES = (
     "", "live", "plan", "predict", "design", "serve", "attach", "catalogue", "study", "roofline",
-    "compare", "response", "embed", "lecture", "runs", "run", "attention",
+    "compare", "response", "embed", "lecture", "runs", "run", "attention", "replica",
 )  # fmt: skip
 FILES = (
     "static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js",

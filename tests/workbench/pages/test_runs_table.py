@@ -13,7 +13,7 @@ from tests.widgets.made_runs import serving
 from workbench.catalogue import study
 from workbench.pages.frame.shell import address
 from workbench.pages.runs import RunsPage
-from workbench.pages.runs_table import course, differing, runs_table, sparkline
+from workbench.pages.shelf.runs_table import course, differing, runs_table, sparkline
 from workbench.pages.shelf.shelf import Shelf
 
 TO = partial(address, dark=False)

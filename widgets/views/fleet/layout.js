@@ -2,13 +2,14 @@
 
 const GAP = 10;
 const TITLE = 20;
+const NOTE = 20; // what the marks mean stands over the foot
 const NAMED = { prefill: "prefill", decode: "decode", mixed: "prefill and decode" };
 
 // { tiles, pools: [{ title, x, y }], cells: [{ x, y, w, h }] by replica }.
 export function layout(frame, width, height) {
   const roles = ["prefill", "mixed", "decode"].filter((role) => frame.roles.includes(role));
   const groups = roles.map((role) => frame.roles.flatMap((r, i) => r === role ? [i] : []));
-  const room = height - roles.length * TITLE - 8;
+  const room = height - roles.length * TITLE - NOTE;
   const tiles = frame.names.length <= 160;
   let best = null;
   for (let columns = 1; columns <= (tiles ? 16 : 400); columns++) {

@@ -51,10 +51,10 @@ def lanes_within(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any
 
 
 def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
-    """`frame` with no more ticks, chunks, stretches and steps than the browser can show."""
+    """`frame` with no more ticks, chunks, stretches, moves and steps than the browser can show."""
     most = MOST_STATIC if window.get("static") else MOST
     out = {**frame, **lanes_within(frame, window), "ticks": len(frame["tick_lane"])}
-    for kind in ("stretch", "chunk"):
+    for kind in ("stretch", "chunk", "sent"):
         columns = [k for k in frame if k.startswith(f"{kind}_")]
         lane, start, stop = (frame[f"{kind}_{k}"] for k in ("lane", "start", "stop"))
         picked = within(lane, start, stop, window, most)

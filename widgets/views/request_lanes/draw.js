@@ -8,6 +8,7 @@ import { Card } from "../../canvas/card.js";
 import { fit } from "../../canvas/text.js";
 import { hatch, textured } from "../../canvas/texture.js";
 import { GAP, NAMES, Timeline } from "../../canvas/timeline.js";
+import { drawJourneys, journeyWords } from "./journeys.js";
 import { lanesLegend } from "./legend.js";
 
 const STRIP = 58;
@@ -104,6 +105,7 @@ function drawLanes(ctx, timeline, picked) {
   drawStretches(ctx, timeline);
   drawChunks(ctx, timeline);
   drawTicks(ctx, timeline);
+  drawJourneys(ctx, timeline);
   drawEnds(ctx, timeline);
   if (batch) {
     const left = timeline.x(frame.step_start[step]), right = timeline.x(frame.step_stop[step]);
@@ -308,6 +310,7 @@ function laneWords(timeline, spot, step) {
     const took = frame.stretch_stop[i] - frame.stretch_start[i];
     lines.push(`${frame.states[frame.stretch_state[i]]} for ${seconds(took)}`);
   }
+  lines.push(...journeyWords(frame, spot));
   if (frame.ended[place] <= spot.time) {
     lines.push(`${frame.outcomes[frame.outcome[place]]} at ${clockTime(frame.ended[place])}` +
       (frame.whys[place] ? `: ${frame.whys[place]}` : ""));

@@ -2,14 +2,14 @@
 ended.
 
 In come a run's events; out goes one frame of columns with the whole history so far, with the
-scheduler's steps above them.
+scheduler's steps above them; of a fleet's also where each request was sent, and when.
 """
 
 from typing import Any
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Branch, Span, Token
+from engine.core.events import AnyEvent, Branch, Move, Opened, Span, Token
 from widgets.canvas.columns import Columns
 from widgets.canvas.fold import LaneFold
 from widgets.canvas.running import Running, counting, mean, running
@@ -27,7 +27,8 @@ class RequestLanes(LaneFold):
     """Folds events into lanes."""
 
     question, empty = QUESTION, EMPTY
-    own = (*LaneFold.own, "above", "open", "ends", "stretches", "chunks", "ticks", "steps")
+    own = (*LaneFold.own, "above", "open", "ends", "stretches", "chunks", "ticks", "steps",
+           "sent", "places")  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,6 +39,9 @@ class RequestLanes(LaneFold):
         self.stretches = Columns(lane="i4", state="u1", start="f8", stop="f8")
         self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4", what="u1")
         self.ticks = Columns(lane="i4", time="f8")
+        self.sent = Columns(lane="i4", start="f8", stop="f8", source="i4", target="i4", bytes="f8")
+        self.fleet: dict[str, str] = {}  # replicas, each with its role where not all do the same
+        self.places: dict[str, int] = {}  # whence and where requests were sent, by number
         self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4", threads="i4")
 
     def take(self, event: AnyEvent) -> None:
@@ -55,6 +59,23 @@ class RequestLanes(LaneFold):
                 self.steps.append(event.start, event.time, *rows)
             case Branch():
                 self._branch(event)
+            case Move() if event.target in self.fleet and event.tag in self.lanes:
+                self._sent(event)
+            case Opened():
+                self._fleet(event.facts)
+
+    def _fleet(self, facts: dict[str, Any]) -> None:
+        """The replicas that a header names."""
+        names, roles = facts.get("fleet"), facts.get("roles")
+        if isinstance(names, list) and isinstance(roles, list):
+            differ = len({*map(str, roles)}) > 1
+            pairs = zip(names, roles, strict=False)
+            self.fleet = {str(name): f", {role}" if differ else "" for name, role in pairs}
+
+    def _sent(self, event: Move) -> None:
+        """A request, or its cache, came to a replica."""
+        ends = (self.places.setdefault(n, len(self.places)) for n in (event.source, event.target))
+        self.sent.append(self.lanes[event.tag], event.start, event.time, *ends, event.bytes)
 
     def _branch(self, event: Branch) -> None:
         lane = self.lane(event.thread)
@@ -86,6 +107,8 @@ class RequestLanes(LaneFold):
             **{f"chunk_{k}": self.chunks[k] for k in self.chunks.types},
             **{f"tick_{k}": self.ticks[k] for k in self.ticks.types},
             **{f"step_{k}": self.steps[k] for k in self.steps.types},
+            **{f"sent_{k}": self.sent[k] for k in self.sent.types},
+            "places": [name + self.fleet.get(name, "") for name in self.places],
             "figures": self._figures(),
             **running(self._running()),
         }

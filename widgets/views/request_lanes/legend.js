@@ -18,6 +18,16 @@ export function lanesLegend(card, legend) {
       ctx.setLineDash([3, 2]);
       ctx.strokeRect(1, 3.5, 12, 7);
     });
+    if (card.frame?.places?.length) {
+      item("sent on", (ctx) => {
+        ctx.fillStyle = css(colors.ink);
+        ctx.fillRect(0, 9, 10, 2);
+        ctx.moveTo(14, 10);
+        ctx.lineTo(9, 6);
+        ctx.lineTo(9, 14);
+        ctx.fill();
+      });
+    }
     item("finished", (ctx) => {
       ctx.arc(7, 7, 4, 0, 7);
       ctx.fill();

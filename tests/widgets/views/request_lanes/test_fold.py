@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core import measure
-from engine.core.events import Branch, Opened, Span, Token
+from engine.core.events import Branch, Move, Opened, Span, Token
 from tests.widgets.made_runs import serving
 from tests.widgets.views.page_map.test_pool import same
 from widgets.fold import History
@@ -27,6 +27,25 @@ def stretches(frame: dict) -> list[tuple[str, str, float, float]]:
             *(frame[f"stretch_{k}"] for k in ("lane", "state", "start", "stop")), strict=True
         )
     ]
+
+
+def test_a_fleets_requests_say_where_they_were_sent():
+    facts = {"fleet": ["replica 0", "replica 1"], "roles": ["prefill", "decode"]}
+    events = [
+        Branch(1.0, "r0", state="queued"),
+        Move(1.0, "router", "replica 0", 40.0, 1.0, "r0"),
+        Move(3.0, "replica 0", "replica 1", 2e6, 2.0, "r0"),
+        Move(3.5, "replica 0", "elsewhere", 1.0, 3.0, "r0"),  # no replica
+        Move(4.0, "replica 0", "replica 1", 1.0, 3.5, "r9"),  # nobody's lane
+    ]
+    frame = folded([Opened(0.0, {}, facts=facts), *events]).frame()
+    assert frame["places"] == ["router", "replica 0, prefill", "replica 1, decode"]
+    assert frame["sent_lane"].tolist() == [0, 0] and frame["sent_bytes"].tolist() == [40.0, 2e6]
+    assert frame["sent_source"].tolist() == [0, 1] and frame["sent_target"].tolist() == [1, 2]
+    assert (frame["sent_start"].tolist(), frame["sent_stop"].tolist()) == ([1.0, 2.0], [1.0, 3.0])
+    assert not len(folded([Opened(0.0, {}), *events]).frame()["sent_lane"])
+    small = reduce(frame, {"start": 0.0, "stop": 1.0, "first": 0, "last": 1})
+    assert len(small["sent_lane"]) == 2
 
 
 def test_a_life_is_told_as_stretches_chunks_ticks_and_an_end():

@@ -57,6 +57,10 @@ class FleetConfig(Config):
     objective: Objective = knob(make=Objective, doc="When a request counts as good")
     power: Choice[Power] = knob(make=BrakeOnly, doc="What the row may draw, and who is capped")
     faults: Faults = knob(make=Faults, doc="What goes wrong", group="faults")
+    pace: float = knob(
+        1.0, "Steps of every replica take so many times as long as modelled", low=0.01, high=100.0,
+        unit="×", log=True, group="faults", called="All steps longer by",
+    )  # fmt: skip
     price: float = knob(
         0.0, "Of a device for an hour; 0: not told", low=0.0, high=1e6, unit="$", group="price"
     )

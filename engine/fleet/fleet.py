@@ -73,7 +73,7 @@ class Fleet:
             self.built.executor(number), self.timeline, self.lives,
             self._entered, self._freed, self._awaited, self.recording.heard,
             tokens=config.tokens, watched=watched,
-            slower=config.faults.slower(number),
+            slower=config.pace * config.faults.slower(number),
         )  # fmt: skip
 
     @property

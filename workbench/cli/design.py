@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
-from workbench.cli.output import print_json, print_table, say
+from workbench.cli.output import print_json, print_table, say, say_left_out
 from workbench.cli.run import changes, list_knobs
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=int, default=1000,
                         help="requests taken of it (default 1000; 0: all)")  # fmt: skip
     parser.add_argument("--speed", type=float, default=1.0, help="it arrives so many times as fast")
+    parser.add_argument("--lenient", action="store_true", help="leave its bad lines out")
     parser.add_argument("--jobs", type=int, default=0, metavar="N",
                         help="designs at a time (default: one a processor)")  # fmt: skip
     parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     with closing(search(asked, Processes(args.jobs or os.cpu_count() or 1, args.limit))) as steps:
         try:
             for found in steps:
-                played = len(found.rows) + len(found.again)
+                played = len(found.rows) + len(found.again) + len(found.paced)
                 say(f"{played} of {found.total} ({found.stage})")
         except KeyboardInterrupt:
             stopped = True
@@ -89,10 +90,11 @@ def described(args: argparse.Namespace) -> "FleetSearch":
             raise BadInput(f"{args.file}: {fault}") from None
     if args.trace:
         trace = {"kind": "trace", "file": args.trace, "count": args.count, "speed": args.speed}
+        trace |= {"lenient": args.lenient}
         asked = update(asked, {"workload": trace})
     asked = update(asked, changes(args.set))
     if isinstance(asked.workload, FromTrace):
-        asked.workload.read()  # what is wrong with it is said before workers start
+        say_left_out(asked.workload.read())  # what is wrong is said before workers start
     return asked
 
 
@@ -143,6 +145,9 @@ def _json(found: "Searched", stopped: bool) -> dict[str, Any]:
         "verdict": verdict(found),
         "winner": told(winner) if winner else None,
         "again": [told(row) for row in found.again],
+        "paced": [
+            {"pace": pace, **told(row)} for pace, row in zip(found.paces, found.paced, strict=False)
+        ],
         "alone": told(found.alone) if found.alone else None,
         "designs": [told(row) for row in found.rows],
         "left_out": found.left_out,

@@ -2,13 +2,27 @@
 
 import argparse
 import tomllib
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
 from engine.core.limits import read_text
-from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
+from workbench.cli.output import (
+    check_place,
+    follow,
+    print_json,
+    print_table,
+    say,
+    say_left_out,
+    seed,
+)
 from workbench.cli.run import changes, list_knobs
+
+if TYPE_CHECKING:
+    from engine.fleet.config import FleetConfig
+    from engine.fleet.measure import Served
+    from workbench.fleet_search.spread import Spread
 
 ABOUT = """serve requests by a modelled fleet: routers, pools, links, faults
 
@@ -28,6 +42,7 @@ fleet.toml holds knobs by their paths (`workbench fleet --knobs` lists them):
   kind = "modelled"
   device = "h100-sxm"
 """
+TIMES = ("ttft", "tpot", "end_to_end", "queueing")
 CAPACITIES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 
 
@@ -56,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     from engine.core.run import Run
     from engine.fleet.measure import served
     from engine.fleet.run import run as drive
+    from workbench.fleet_search.spread import spread
 
     if args.hits:
         return _hits(args)
@@ -67,10 +83,11 @@ def run(args: argparse.Namespace) -> int:
     done = follow(Run.start(drive, config, seed=args.seed, study=""))
     saved = str(save(done.log, args.save)) if args.save else None
     found = served(done.log, config)
+    ends = spread(config, found)
     if args.json:
-        print_json({**asdict(found), "saved": saved})
+        print_json({**asdict(found), "saved": saved, "interval": _interval(ends, found)})
         return 0
-    print_table(("modelled", "value"), rows(found, config))
+    print_table(("modelled", "value"), rows(found, config, ends))
     if saved:
         print(f"\nsaved {saved}; see it with `workbench open {saved}`")
     return 0
@@ -81,6 +98,7 @@ def described(args: argparse.Namespace) -> Any:
     from engine.core.config import from_dict, to_dict, update
     from engine.core.toml import load
     from engine.fleet.config import FleetConfig
+    from engine.inference.workloads.trace import FromTrace
 
     config = FleetConfig(tokens=bool(args.save))
     if args.file:
@@ -99,7 +117,10 @@ def described(args: argparse.Namespace) -> Any:
         trace = {"kind": "trace", "file": args.trace, "count": args.count}
         trace |= {"speed": args.speed, "lenient": args.lenient}
         config = update(config, {"engine.workload": trace})
-    return update(config, changes(args.set))
+    config = update(config, changes(args.set))
+    if isinstance(config.engine.workload, FromTrace) and config.engine.workload.lenient:
+        say_left_out(config.engine.workload.read())
+    return config
 
 
 def _merged(whole: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -123,42 +144,68 @@ def _line(path: Path, fault: str) -> str:
     return str(path)
 
 
-def rows(found: Any, config: Any) -> list[tuple[str, str]]:
-    """What a person reads first of a fleet's figures."""
+def rows(found: "Served", config: "FleetConfig", ends: "Spread | None") -> list[tuple[str, str]]:
+    """What a person reads first of a fleet's figures, between what ends where they are known."""
     from widgets.theme import figure
     from workbench.fleet_search.told import binds
 
-    def quantiles(of: Any) -> str:
-        return ", ".join(f"{n} {figure(getattr(of, n), 's')}" for n in ("p50", "p90", "p99"))
+    def between(name: str, value: float, unit: str = "") -> str:
+        return f"{figure(value, unit)}{ends.told(name, value, unit) if ends else ''}"
+
+    def quantiles(name: str) -> str:
+        of = getattr(found, name)
+        each = {n: getattr(of, n) for n in ("p50", "p90", "p99")}
+        return ", ".join(f"{n} {between(f'{name}.{n}', value, 's')}" for n, value in each.items())
 
     use = found.utilisation
     told = [
         ("requests finished", f"{found.finished} of {found.requests}"),
         ("refused", str(found.refused)),
         ("time", figure(found.seconds, "s")),
-        ("time to first token", quantiles(found.ttft)),
-        ("time per output token", quantiles(found.tpot)),
-        ("end to end", quantiles(found.end_to_end)),
-        ("queueing", quantiles(found.queueing)),
+        ("time to first token", quantiles("ttft")),
+        ("time per output token", quantiles("tpot")),
+        ("end to end", quantiles("end_to_end")),
+        ("queueing", quantiles("queueing")),
         (
             "within objective",
             f"{figure(found.good, '%')} (first token {figure(config.objective.ttft, 's')}, "
             f"next ones {figure(config.objective.tpot, 's')})",
         ),
-        ("goodput", f"{figure(found.goodput)} requests/s"),
-        ("tokens per second", figure(found.tokens_per_second)),
+        ("goodput", f"{between('goodput', found.goodput)} requests/s"),
+        ("tokens per second", between("tokens_per_second", found.tokens_per_second)),
         ("prompt tokens found in a cache", figure(found.hit_rate, "%")),
         ("a replica at work", f"{figure(min(use), '%')} to {figure(max(use), '%')} of the time"),
         ("replicas paid for", f"{found.replicas:.3g} of {config.replicas} in the mean"),
-        ("power", figure(found.watts, "W")),
+        ("power", between("watts", found.watts, "W")),
     ]
     if found.late or found.slow:
         told.append(("objective missed", binds(found.late, found.late_queueing, found.slow)))
     if found.cost:
-        told.append(("a million tokens", f"${found.cost:.3g}"))
+        low, high = ends.of("cost", found.cost) if ends else (found.cost, found.cost)
+        told.append(
+            (
+                "a million tokens",
+                f"${found.cost:.3g}" + f" (${low:.3g} to ${high:.3g})" * (low < high),
+            )
+        )
     if found.retries:
         told.append(("begun again", f"{found.retries} requests"))
+    if ends:
+        told.append(
+            ("in brackets", f"steps {ends.low:.2f} to {ends.high:.2f} times as long as modelled, "
+             "between which the cost model errs nine times in ten")
+        )  # fmt: skip
     return told
+
+
+def _interval(ends: "Spread | None", found: "Served") -> dict[str, Any] | None:
+    """The ends of steps and of figures, as JSON has them."""
+    if ends is None:
+        return None
+    times = [f"{name}.{at}" for name in TIMES for at in ("p50", "p90", "p99", "mean")]
+    names = (*times, "goodput", "tokens_per_second", "watts", "cost")
+    figures = {name: list(ends.of(name, attrgetter(name)(found))) for name in names}
+    return {"step": [ends.low, ends.high], **figures}
 
 
 def _hits(args: argparse.Namespace) -> int:

@@ -9,10 +9,14 @@ import textwrap
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from engine.core.run import Progress, Run
+
+if TYPE_CHECKING:
+    from engine.inference.workloads.traces.read import Trace
 
 PATIENCE = 2.0  # seconds of silence before anything is said
 EVERY = 5.0  # seconds between lines where there is no terminal to rewrite one on
@@ -30,6 +34,12 @@ def visible(text: str) -> str:
 def print_json(value: Any) -> None:
     """One JSON document on stdout; numbers JSON cannot hold become null."""
     print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+
+
+def say_left_out(trace: "Trace") -> None:
+    """How many of a trace's lines could not be read, where such are left out."""
+    if trace.skipped:
+        say(f"{trace.path}: left out {counted(trace.skipped, 'line')} that cannot be read")
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from engine.fleet.config import FleetConfig
 from workbench.fleet_search.asked import FleetSearch
 from workbench.fleet_search.designs import Design, fleet_of, shapes, variants
 from workbench.fleet_search.play import WORK, Row, piece
+from workbench.fleet_search.spread import step_ends
 
 ONE_PERCENT = math.log(1.01)  # a smaller difference of goodput is none
 APART = 1e-3  # requests arrive so many times as fast where each is to be alone
@@ -30,6 +31,8 @@ class Searched:
     stage: str = ""
     again: list[Row] = field(default_factory=list)  # the winner under other draws
     alone: Row | None = None  # requests one by one, where no design keeps the objective
+    paces: tuple[float, ...] = ()  # steps over modelled ones, at the ends of their interval
+    paced: list[Row] = field(default_factory=list)  # the winner with steps of each
 
     @property
     def winner(self) -> Row | None:
@@ -137,6 +140,7 @@ def _checked(found: Searched, pool: Fleet) -> Iterator[Searched]:
         for row in _rows([winner.design] * len(given), given, pool):
             found.again.append(row)
             yield found
+        yield from _paced(found, winner.design, pool)
         return
     nearest = found.nearest
     config = _alone(asked, nearest.design) if nearest is not None else None
@@ -146,6 +150,19 @@ def _checked(found: Searched, pool: Fleet) -> Iterator[Searched]:
     found.stage = "requests one by one"
     for row in _rows([nearest.design], [piece(asked, config)], pool):
         found.alone = row
+        yield found
+
+
+def _paced(found: Searched, design: Design, pool: Fleet) -> Iterator[Searched]:
+    """The winner with steps as short and as long as the cost model may be wrong."""
+    config = fleet_of(found.asked, design)
+    found.paces = step_ends(config) or ()
+    found.total += len(found.paces)
+    found.stage = "the winner with steps shorter and longer"
+    paced = [update(config, {"pace": pace}) for pace in found.paces]
+    given = [piece(found.asked, each) for each in paced]
+    for row in _rows([design] * len(given), given, pool):
+        found.paced.append(row)
         yield found
 
 

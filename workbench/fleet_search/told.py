@@ -64,7 +64,8 @@ def verdict(found: Searched) -> str:
     if winner is not None:
         return (
             f"{winner.design.words} on {counted(winner.design.devices, 'device')} keeps it at the "
-            f"least cost, {cost(found, winner)} a million tokens ({count}){_again(found)}."
+            f"least cost, {cost(found, winner)} a million tokens ({count})"
+            f"{_again(found)}.{_paced(found)}"
         )
     nearest = found.nearest
     if nearest is None:
@@ -84,6 +85,26 @@ def _again(found: Searched) -> str:
         return ""
     kept = sum(row.meets(found.asked.slo) for row in found.again)
     return f"; of {counted(len(found.again), 'other draw')} it keeps it under {kept}"
+
+
+def _paced(found: Searched) -> str:
+    """What is left of the winner where steps are shorter and longer than modelled."""
+    rows = [row for row in found.paced if not row.failed]
+    if not rows or len(rows) < len(found.paces):
+        return ""
+
+    def ends(key: str, unit: str) -> str:
+        low, high = sorted(row.figures[key] for row in rows)
+        return f"{figure(low, unit)} to {figure(high, unit)}"
+
+    low, high = (f"{pace:.2f}" for pace in sorted(found.paces))
+    slowest = max(rows, key=lambda row: row.figures["tpot"])
+    keeps = "keeps" if slowest.meets(found.asked.slo) else "misses"
+    return (
+        f" With steps {low} to {high} times as long as modelled, between which the cost model errs "
+        f"nine times in ten: first token {ends('ttft', 's')}, next ones {ends('tpot', 's')}, "
+        f"goodput {ends('goodput', '')}/s; at the longest it {keeps} the objective."
+    )
 
 
 def _alone(found: Searched) -> str:

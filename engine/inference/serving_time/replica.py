@@ -94,7 +94,8 @@ class Replicas:
             raise BadInput(
                 f"device {run.cluster.device}: {weights / 1e9:.3g} GB of weights on each of "
                 f"{self.ranks.count} leave no room for a cache in {limits.memory:.0%} of "
-                f"{whole / 1e9:.3g} GB; take more ranks, a larger device or a smaller model"
+                f"{whole / 1e9:.3g} GB: {page - left:,.0f} bytes too few; take more ranks, a "
+                "larger device or a smaller model"
             )
         return Memory(weights, blocks * page, activations, self.engine.reserved, blocks)
 

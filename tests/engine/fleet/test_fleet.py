@@ -216,7 +216,10 @@ def test_a_cache_sent_layer_by_layer_arrives_sooner():
         ({"pools": "prefill_decode", "pools.prefill": 9}, "all 3 replicas prefill"),
         ({"faults.kill": 7}, "replica 7, there are 3"),
         ({"engine.workload": {"kind": "streamed"}}, "a later state of its input"),
-        ({"engine.model": "llama-3.1-70b"}, "do not fit its 80 GB by"),
+        (
+            {"engine.model": "llama-3.1-70b"},
+            r"do not fit its 80 GB by 63.2 GB \(63,204,564,992 bytes\)",
+        ),
     ],
 )
 def test_a_fleet_that_makes_no_sense_is_refused_in_one_line(changes, words):

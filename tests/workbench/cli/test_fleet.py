@@ -32,11 +32,12 @@ def test_a_file_and_a_trace_make_a_run(tmp_path, capsys):
     trace.write_text(TRACE)
     code, _, err = told(capsys, str(described), "--trace", str(trace))
     assert code == 2 and f"{trace}, line 3" in err
-    code, out, _ = told(
+    code, out, err = told(
         capsys, str(described), "--trace", str(trace), "--lenient", "--save", str(kept), "--json"
     )
     found = json.loads(out)
     assert (code, found["finished"], found["tokens"]) == (0, 2, 5)
+    assert "left out 1 line that cannot be read" in err
     assert kept.is_file()
 
 

@@ -48,7 +48,7 @@ def found() -> Searched:
 
 def test_the_cheapest_design_that_keeps_the_objective_wins(found):
     played = {row.design: row for row in found.rows}
-    assert len(played) == len(found.rows) == found.total - 1
+    assert len(played) == len(found.rows) == found.total - 3  # one other draw, both paces
     assert {Design(1, 1), Design(1, 2), Design(1, 2, 1), Design(2, 1)} <= set(played)
     good = [row for row in found.rows if row.meets(ASKED.slo)]
     costs = [found.cost(row) for row in good]
@@ -59,6 +59,14 @@ def test_the_cheapest_design_that_keeps_the_objective_wins(found):
     assert len(found.again) == 1 and found.again[0].figures != found.winner.figures
     assert "; of 1 other draw it keeps it under " in verdict(found)
     assert found.winner.design.words in verdict(found)
+
+
+def test_the_winner_is_played_with_steps_as_wrong_as_the_cost_model_may_be(found):
+    short, long = found.paces
+    assert short < 1 < long
+    sooner, later = (row.figures["tpot"] for row in found.paced)
+    assert sooner < found.winner.figures["tpot"] < later
+    assert f"steps {short:.2f} to {long:.2f} times as long as modelled" in verdict(found)
 
 
 def test_nobody_on_the_front_is_beaten_and_all_others_are(found):
@@ -186,6 +194,8 @@ def test_a_trace_that_cannot_be_read_is_told_before_workers_start(monkeypatch, t
     bad.write_text("\n".join((*lines, "2023-11-16 18:17:04,much,7", lines[1])))
     assert main(["design", "--trace", str(bad)]) == 2
     assert "line 3" in capsys.readouterr().err
+    lenient = ("design", "--trace", str(bad), "--lenient", "--knobs")
+    assert main([*lenient]) == 0 and "left out 1 line" in capsys.readouterr().err
 
 
 def test_a_search_stopped_before_anything_is_known_is_no_bad_input(monkeypatch, capsys):
@@ -204,7 +214,7 @@ def test_the_page_shows_what_has_come_and_says_what_is_wrong(here):
     page.search()
     page.playing.thread.join()
     page.look()
-    assert "1 of 1 played" in page.note.object and page.picture.visible
+    assert "3 of 3 played" in page.note.object and page.picture.visible
     for text in ("open its run", "study?slug=splitwise", "vllm serve", "keeps it at the least"):
         assert text in page.table.object, text
     assert "record_every" not in page.table.object  # a run that is opened tells of every request

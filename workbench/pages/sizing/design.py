@@ -131,7 +131,8 @@ class DesignPage:
         found = playing.found
         said = "Describing the designs …"
         if found is not None:
-            played = len(found.rows) + len(found.again) + (found.alone is not None)
+            played = len(found.rows) + len(found.again) + len(found.paced)
+            played += found.alone is not None
             said = f"{played} of {found.total} played"
             if not playing.over:
                 said += f" ({found.stage})"

@@ -284,6 +284,7 @@ def _fits(machine: Device, weights: float, cache: float) -> None:
     if over > 0:
         raise BadInput(
             f"device {machine.name}: {weights / 1e9:.3g} GB of weights and {cache / 1e9:.3g} GB "
-            f"of pages do not fit its {machine.capacity / 1e9:.3g} GB by {over / 1e9:.3g} GB; "
-            "choose fewer pages, a narrower dtype, a smaller model, a larger device or more ranks"
+            f"of pages do not fit its {machine.capacity / 1e9:.3g} GB by {over / 1e9:.3g} GB "
+            f"({over:,.0f} bytes); choose fewer pages, a narrower dtype, a smaller model, a larger "
+            "device or more ranks"
         )

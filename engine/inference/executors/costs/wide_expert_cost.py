@@ -148,8 +148,8 @@ def build(config: Settings, how: Chosen) -> Built:
     if over > 0:
         raise BadInput(
             f"device {machine.name}: {cost.weights / 1e9:.3g} GB of weights and {pages / 1e9:.3g} "
-            f"GB of pages do not fit its {machine.capacity / 1e9:.3g} GB by {over / 1e9:.3g} GB; "
-            "spread experts over more dies, or choose fewer pages or copies"
+            f"GB of pages do not fit its {machine.capacity / 1e9:.3g} GB by {over / 1e9:.3g} GB "
+            f"({over:,.0f} bytes); spread experts over more dies, or choose fewer pages or copies"
         )
     facts = Facts(
         model=found.name, device=machine.name, vocab=model.vocab, context=model.max_positions,

@@ -111,7 +111,7 @@ def test_a_slower_bus_and_a_hot_expert_take_longer() -> None:
 
 def test_a_device_that_cannot_hold_its_experts_says_by_how_much() -> None:
     narrow = update(CONFIG, {"executor.dies": 8})
-    with pytest.raises(BadInput, match=r"do not fit its 64 GB by .* GB; spread experts"):
+    with pytest.raises(BadInput, match=r"do not fit its 64 GB by .* GB .* bytes.; spread experts"):
         Run.execute(run, narrow, seed=0)
     with pytest.raises(BadInput, match="latent attention with experts"):
         Run.execute(run, update(CONFIG, {"model": "llama-3.1-8b"}), seed=0)

@@ -78,6 +78,16 @@ class Break:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """What a claim is held against at full size: rivals and workloads, each as its check names it
+    in what it measured. `why`: the reason where of either there are fewer than two."""
+
+    rivals: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Claim:
     """One sentence of a paper that can come out false here.
 
@@ -94,6 +104,8 @@ class Claim:
     `fails`: the settings at which the check is known to say no, for the reason that `why` gives. A
     sentence that does not come out stands like that; a weaker one that holds is none for it. A yes
     is the figure's own (`bears`); how far it goes is the finding's to say, beside the yes.
+
+    `held`: the rivals and workloads that its check asks, by name.
     """
 
     id: str
@@ -108,6 +120,7 @@ class Claim:
     why: str = ""
     quick: Finding | None = None
     fails: tuple[Size, ...] = ()
+    held: Comparison | None = None
 
     @property
     def breaks(self) -> tuple[Break, ...]:

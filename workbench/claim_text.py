@@ -2,7 +2,7 @@
 
 from widgets import theme
 from workbench.finding import Figure
-from workbench.study import Verdict
+from workbench.study import Comparison, Verdict
 
 
 def written(value: float, unit: str = "") -> str:
@@ -35,3 +35,11 @@ def finding_line(verdict: Verdict) -> str:
     if verdict.why:
         parts.append(verdict.why)
     return "; ".join(parts)
+
+
+def held_line(held: Comparison) -> str:
+    """What a claim is held against: its rivals, its workloads, and why there are no more."""
+    parts = [" · ".join(held.rivals)] if held.rivals else []
+    if held.workloads:
+        parts.append(f"on {' · '.join(held.workloads)}")
+    return "; ".join([*parts, *([held.why] if held.why else [])])

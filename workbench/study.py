@@ -21,6 +21,7 @@ from workbench.claim import (
     Changes,
     Check,
     Claim,
+    Comparison,
     Grade,
     Outcome,
     RunConfig,
@@ -31,8 +32,8 @@ from workbench.regime import Regime
 from workbench.sweep import Sweep
 
 __all__ = [
-    "GRADES", "Break", "Changes", "Check", "Claim", "Figure", "Finding", "Grade", "Outcome",
-    "Regime", "Reported", "RunConfig", "Study", "Sweep", "Verdict", "check", "judge",
+    "GRADES", "Break", "Changes", "Check", "Claim", "Comparison", "Figure", "Finding", "Grade",
+    "Outcome", "Regime", "Reported", "RunConfig", "Study", "Sweep", "Verdict", "check", "judge",
 ]  # fmt: skip
 
 

@@ -243,6 +243,8 @@ def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, ful
     timed = claim.timed and row is not None and not row["fast"]
     holds = row["holds"] if timed else claim.comes_out(fast=not full)
     assert seen.holds == holds, f"expected {seen.expected}; found {seen.measured}"
+    for name in (*claim.held.rivals, *claim.held.workloads) if full and claim.held else ():
+        assert name in f"{seen.expected} {seen.measured}", f"held against {name}, and says nothing"
     if not claim.timed:  # a speed's interval hangs on what else the machine does
         assert claim.came_to(seen) == claim.stated(fast=not full), seen.figure
 

@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.core.writing import written
-from workbench.catalogue import families, search, study
+from workbench.catalogue import Entry, families, search, study
 from workbench.cli.output import follow, print_json, print_table, say
 from workbench.findings_table import HEAD, by_family, findings_of, put, recorded
 
@@ -23,6 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--markdown", metavar="FILE",
         help="--findings, --predicted: write the table between its marks there",
     )  # fmt: skip
+    parser.add_argument(
+        "--compared", action="store_true", help="what claims are held against, where that is told"
+    )
     parser.add_argument(
         "--predicted", action="store_true", help="what is predicted how well, and on what"
     )
@@ -46,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     found = search(args.search, args.family, True if args.built or args.pictures else None)
     if args.pictures:
         return _pictures([entry.slug for entry in found], Path(args.pictures))
+    if args.compared:
+        return _compared(found, args.json)
     if args.json:
         print_json([{**e.row(), "findings": dict(findings_of(e.slug, rows))} for e in found])
     elif found:
@@ -83,6 +89,40 @@ def _findings(rows: list[dict[str, object]], args: argparse.Namespace) -> int:
         print_json([dict(zip(HEAD, line, strict=True)) for line in table])
     else:
         print_table(HEAD, table)
+    return 0
+
+
+def _compared(found: list[Entry], as_json: bool) -> int:
+    """Rivals, workloads and recorded maps of claims that say what they are held against."""
+    from workbench.claim_text import held_line
+    from workbench.kept_maps import shipped
+
+    told = [
+        (entry.slug, claim, claim.held)
+        for entry in found
+        if entry.built
+        for claim in study(entry.slug).claims
+        if claim.held is not None
+    ]
+    rows = [
+        {
+            "system": slug,
+            "claim": claim.id,
+            **asdict(held),
+            "maps": [name for name in shipped(slug) if name.startswith(f"{claim.id} over ")],
+        }
+        for slug, claim, held in told
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(
+            ("system", "claim", "maps", "held against"),
+            [
+                (slug, claim.id, str(len(row["maps"])), held_line(held))
+                for row, (slug, claim, held) in zip(rows, told, strict=True)
+            ],
+        )
     return 0
 
 

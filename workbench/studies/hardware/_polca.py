@@ -1,7 +1,7 @@
 """POLCA's claims: settings they are checked under and what each check runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from engine.fleet.measure import columns
 from engine.fleet.power.power import Power
 from engine.fleet.power_row import POWER
 from engine.hardware import device
+from workbench.hardest import hardest
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
@@ -27,6 +28,7 @@ MOST = {"high": (1.01, 1.05), "low": (1.05, 1.50)}
 ALIKE = "one_threshold"
 OURS, GAIN = "two thresholds", "ours above no caps"
 RIVALS = {"no caps": "brake_only", "one threshold for all": ALIKE, "clocks locked low": "locked"}
+SPARED = {"one threshold": ALIKE, "the brake": "brake_only"}  # of urgent requests
 ROWS = tuple(Power.model_fields)  # what a row is, whoever caps it
 # Without a swing, lengths like those of Azure's trace: as many a second as shorter answers allow.
 STEADY: Changes = {
@@ -134,7 +136,7 @@ def thirty_more(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
             "30% more replicas within the slowdowns, without a brake", told, good,
             figure=Figure.exact(ASKED if good else 0.0, "%"), needed=ASKED,
         )  # fmt: skip
-    found = {name: room(update(config, changes), run) for name, changes in LOADS.items()}
+    found = {name: room(one, run) for name, one in loads(config).items()}
     least = min(found.values(), key=lambda rules: rules[OURS].value)
     return Outcome(
         "30% more replicas within the slowdowns (all of the 95% interval), and more than the "
@@ -166,7 +168,19 @@ def said(figure: Figure) -> str:
     return f"{figure.value:.0%} [{figure.low:.0%}, {figure.high:.0%}]"
 
 
+def loads(config: FleetConfig) -> dict[str, FleetConfig]:
+    """The row under both loads."""
+    return {name: update(config, changes) for name, changes in LOADS.items()}
+
+
 def headroom(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """`filled` of the study's load and, at full size, of the steady one, by the higher."""
+    if fast:
+        return filled(config, run, fast)
+    return hardest(loads(config), lambda one: filled(one, run, fast), better="less")
+
+
+def filled(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """The highest reading of a row of `ROW` replicas over what it is provisioned for; the interval
     is over draws, and over all that reading memory may draw."""
     own = peaks(config, run, fast)
@@ -199,7 +213,7 @@ def peaks_with(config: FleetConfig, memory: float, run: RunConfig, fast: bool) -
 def peaks_at(config: FleetConfig, share: float, run: RunConfig, fast: bool) -> Outcome:
     """The same at a share of the load, whatever reading memory draws."""
     rate = config.engine.workload.rate  # type: ignore[attr-defined]
-    return headroom(update(config, {"engine.workload.rate": share * rate}), run, fast)
+    return filled(update(config, {"engine.workload.rate": share * rate}), run, fast)
 
 
 def peak(config: FleetConfig, run: RunConfig, seed: int = 0) -> float:
@@ -219,23 +233,19 @@ def spared(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """`sparing` of the load where it is less; in small of the study's own, one draw."""
     if fast:
         return sparing(config, run, fast)
-    found = {name: sparing(update(config, changes), run, fast) for name, changes in LOADS.items()}
-    least = min(found.values(), key=lambda one: one.figure.value if one.figure else 0.0)
-    told = "; ".join(f"{name}: {one.measured}" for name, one in found.items())
-    return replace(least, measured=told)
+    return hardest(loads(config), lambda one: sparing(one, run, fast))
 
 
 def sparing(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """At 30% more: the mean time of requests of high priority, under one threshold for all over
     ours, and under the brake alone. The figure is beside the stronger of them."""
-    rivals = {"one threshold": ALIKE, "the brake": "brake_only"}
     ours, low = list[float](), list[float]()
-    theirs: dict[str, list[float]] = {name: [] for name in rivals}
+    theirs: dict[str, list[float]] = {name: [] for name in SPARED}
     for seed in range(1 if fast else SEEDS):
         one = row(config, ASKED, seed)
         mine = of(one, run)
         ours.append(float(np.mean(mine.high)))
-        for name, kind in rivals.items():
+        for name, kind in SPARED.items():
             other = of(ruled(one, kind), run)
             theirs[name].append(float(np.mean(other.high)))
             low.append(float(np.mean(mine.low) / np.mean(other.low)))

@@ -41,6 +41,9 @@ AZURE: Changes = {
     "workload.prompt": {"median": 800, "spread": 0.9, "longest": 3500},
     "workload.output": {"median": 130, "spread": 0.8, "longest": 500},
 }
+OWN, LIKE_AZURE, SHARED = WORKS = (
+    "heads with keys of their own", "lengths like Azure's", "grouped heads",
+)  # fmt: skip
 # Really run here: a small model, so few pages that requests wait and prefixes are found again.
 HERE: Changes = {
     "model": "stdlib-draft-1m",
@@ -144,10 +147,10 @@ def beside(
 ) -> Outcome:
     """Beside the strongest of some sorts of fleet; at full size of the model and the lengths where
     that is closer."""
-    models: dict[str, InferenceConfig] = {"heads with keys of their own": config}
+    models: dict[str, InferenceConfig] = {OWN: config}
     if not fast:
-        models["lengths like Azure's"] = update(config, AZURE)
-        models["grouped heads"] = update(config, GROUPED)
+        models[LIKE_AZURE] = update(config, AZURE)
+        models[SHARED] = update(config, GROUPED)
     found = {name: gains(one, run, 1 if fast else SEEDS) for name, one in models.items()}
     figure = min(
         (ratios[name] for ratios, _ in found.values() for name in rivals if name in ratios),

@@ -10,6 +10,7 @@ from engine.core.log import Log
 from engine.core.measure import served
 from engine.inference.config import InferenceConfig
 from engine.inference.kept_tokens import kept
+from workbench.hardest import hardest
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
@@ -18,6 +19,8 @@ BLOCKWISE: Changes = {"preemption": "swap"}
 RECOMPUTED: Changes = {"preemption": "recompute"}
 LARGER = 64  # tokens of a page of the plain rival that has fewer copies to issue
 RIVALS = {"block-wise swap": BLOCKWISE, "recomputation": RECOMPUTED}
+IN_LARGER = f"block-wise in pages of {LARGER}"
+WORKS = DRAWN, TALKS = "drawn prompts", "conversations"
 # The shipped trace like Mooncake's, its lengths halved: 100 requests of it, from each of `WINDOWS`.
 CONVERSATIONS: Changes = {
     "workload": {
@@ -87,7 +90,7 @@ def over_rivals(
     """A rival's measure over ours, of runs of the same requests and priorities."""
     ours = [measure(run(one)) for one in configs]
     found = {}
-    rivals = {**RIVALS, f"block-wise in pages of {LARGER}": larger(configs[0])}
+    rivals = {**RIVALS, IN_LARGER: larger(configs[0])}
     for name, changes in rivals.items():
         theirs = [measure(run(update(one, changes))) for one in configs]
         if len(configs) == 1:
@@ -120,9 +123,9 @@ def over_strongest(found: dict[str, dict[str, Figure]]) -> Outcome:
 
 def sooner(config: InferenceConfig, run: RunConfig, fast: bool, measure: Measure) -> Outcome:
     """`over_strongest` of drawn prompts and, at full size, of conversations."""
-    found = {"drawn prompts": over_rivals(drawn(config, fast), run, measure)}
+    found = {DRAWN: over_rivals(drawn(config, fast), run, measure)}
     if not fast:
-        found["conversations"] = over_rivals(conversations(config), run, measure)
+        found[TALKS] = over_rivals(conversations(config), run, measure)
     return over_strongest(found)
 
 
@@ -133,7 +136,7 @@ def at(knob: str, measure: Measure) -> Callable[[InferenceConfig, float, RunConf
     def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
         one = update(config, {knob: value if isinstance(value, float) else int(value)})
         draws = [update(one, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
-        return over_strongest({"drawn prompts": over_rivals(draws, run, measure)})
+        return over_strongest({DRAWN: over_rivals(draws, run, measure)})
 
     return judged
 
@@ -194,8 +197,10 @@ def pages_a_copy(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome
 
 
 def only_new(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
-    """Pages that cross to the host over those that leave for it, of preempted requests."""
-    return new_share(drawn(config, fast), run)
+    """Pages that cross to the host over those that leave for it, of preempted requests; at full
+    size of conversations, too, by the workload where more cross."""
+    works = {DRAWN: drawn(config, fast), **({} if fast else {TALKS: conversations(config)})}
+    return hardest(works, lambda draws: new_share(draws, run), better="less")
 
 
 def new_share(configs: list[InferenceConfig], run: RunConfig) -> Outcome:

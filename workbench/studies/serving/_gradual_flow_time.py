@@ -12,6 +12,7 @@ SEEDS = 5, 20  # of the small and of the full setting
 BLIND = {"least attained": "least_attained", "round robin": "round_robin", "fcfs": "first_come"}
 LOADS, SPREADS = (0.0, 0.7, 0.95, 1.3), (1.0, 2.5)
 OPERATIONS = 2, 4, 16
+WORKS = DRAWN, TESTED = "drawn", "tested"
 OPERATION_LEVEL: Changes = {"order": "operation_srpt"}
 
 
@@ -137,8 +138,8 @@ def workloads(config: FlowTimeConfig) -> dict[str, Changes]:
     own = config.jobs.model_dump() if config.jobs.kind == "drawn" else {"kind": "drawn"}
     load = getattr(config.jobs, "load", 0.9)
     return {
-        "drawn": {**own, "jobs": 60},
-        "tested": {"kind": "tested", "jobs": 60, "load": load, "nothing": 0.2},
+        DRAWN: {**own, "jobs": 60},
+        TESTED: {"kind": "tested", "jobs": 60, "load": load, "nothing": 0.2},
     }
 
 

@@ -29,6 +29,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
 LEAST = 0.59  # of the optimum
+PLAIN, DRAWN = "one part, one kernel of attention", "drawn requests"
 USED = 0.9  # of a device's memory, weights and cache together
 IN_TURN: dict[str, Changes] = {
     "one part": {"executor.overlap": "none"},
@@ -137,7 +138,7 @@ def rivals(config: InferenceConfig) -> dict[str, InferenceConfig]:
     how = config.executor
     assert isinstance(how, Modelled)
     plain = {"kind": "modelled", "device": how.device, "tensor_parallel": how.tensor_parallel}
-    found = {"one part, one kernel of attention": update(config, {"executor": plain})}
+    found = {PLAIN: update(config, {"executor": plain})}
     return found | {name: update(config, changes) for name, changes in IN_TURN.items()}
 
 
@@ -150,7 +151,8 @@ def over_rivals(
 
 def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Tokens a second over those of the strongest rival on the same devices: of steady steps at
-    the published figure's three lengths; at full size of draws of requests, served."""
+    the published figure's three lengths; at full size of draws of requests, served, by the one
+    where less is gained."""
     config, told, ratios = update(config, PAPER), [], []
     for lengths in PUBLISHED:
         one = filled(update(config, dict(zip(LENGTHS, lengths, strict=True))))
@@ -168,9 +170,10 @@ def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
             for name, value in {**theirs, "ours": own}.items():
                 runs.setdefault(name, []).append(value)
         best = max(rivals(config), key=lambda name: float(np.mean(runs[name])))
-        figure = Figure.ratio(runs["ours"], runs[best])
+        drawn_ones = Figure.ratio(runs["ours"], runs[best])
+        figure = min(figure, drawn_ones, key=lambda one: one.value)
         listed = ", ".join(f"{name} {np.mean(each):,.0f}" for name, each in runs.items())
-        told.append(f"drawn requests, served: {listed}; n = {SEEDS}")
+        told.append(f"{DRAWN}, served: {listed}; n = {SEEDS}")
     return Outcome(
         "more tokens a second than the same devices with operations one after another",
         f"tokens a second and device at {'; '.join(told)}: {figure.value:.2f}× "
@@ -224,13 +227,13 @@ def same_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     )
 
 
-def gain_here(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+def gain_here(config: InferenceConfig, run: RunConfig, fast: bool, rows: int = ROWS) -> Outcome:
     """Passes of a batch of answers on this machine's cores, each design's turn after another: two
     workers, one pass with the same kernels, and the fused pass that is our quickest."""
     found = find("stdlib-5m")
     model = found.open("float32")
     how = config.executor if isinstance(config.executor, NanoBatchesHere) else NanoBatchesHere()
-    batch, cache = _answers(model)
+    batch, cache = _answers(model, rows)
     designs = {
         "two workers": NanoBatchedModel(model, how),
         "one pass, the same kernels": Model(
@@ -252,7 +255,7 @@ def gain_here(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     listed = ", ".join(f"{name} {np.median(each) * 1e3:.3g} ms" for name, each in seconds.items())
     return Outcome(
         "sooner than the quickest pass in one part",
-        f"{ROWS} answers of {CONTEXT:,} tokens: {listed}; {same.value:.2f}× beside the same "
+        f"{rows} answers of {CONTEXT:,} tokens: {listed}; {same.value:.2f}× beside the same "
         f"kernels, {figure.value:.2f}× [{figure.low:.2f}, {figure.high:.2f}] beside the quickest",
         figure.low > 1,
         figure=figure,
@@ -260,15 +263,20 @@ def gain_here(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     )
 
 
-def _answers(model: Model) -> tuple[Batch, PagedKV]:
+def _answers(model: Model, rows: int) -> tuple[Batch, PagedKV]:
     """A batch in which every sequence decodes, over caches of random numbers."""
     pages = -(-(CONTEXT + 1) // 16)
-    cache = PagedKV(model.spec, ROWS * pages, 16)
+    cache = PagedKV(model.spec, rows * pages, 16)
     for layer in cache.layers:
         for each in layer.values():
             each.normal_()
-    tables = [list(range(n * pages, (n + 1) * pages)) for n in range(ROWS)]
-    return pack([[5 + n] for n in range(ROWS)], [CONTEXT] * ROWS, tables, 16), cache
+    tables = [list(range(n * pages, (n + 1) * pages)) for n in range(rows)]
+    return pack([[5 + n] for n in range(rows)], [CONTEXT] * rows, tables, 16), cache
+
+
+def at_rows(config: InferenceConfig, rows: float, run: RunConfig, fast: bool) -> Outcome:
+    """`gain_here` of a batch of so many answers."""
+    return gain_here(config, run, fast, int(rows))
 
 
 def at(knob: str) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:

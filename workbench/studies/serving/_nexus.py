@@ -32,6 +32,11 @@ REACTIVE = {
     for target in TARGETS
 }
 SWUNG: Changes = {"workload.swing": 0.8, "workload.period": 20.0}
+# The shipped trace like Azure's: 5 requests a second, from each of `WINDOWS`.
+TRACE: Changes = {"workload": {"kind": "trace", "file": "azure-like.csv", "count": 80}}
+WORKS = DRAWN, TRACED = "of drawn requests", "of the trace"
+WINDOWS = (0, 80, 160, 240, 320)
+AT_ONCE: dict[str, Changes] = {DRAWN: {"workload.rate": 0.0}, TRACED: {"workload.speed": 1e6}}
 WAIT = 2.0  # seconds to the first token that 9 of 10 keep to, in maps of the load within bounds
 STEP = 1.4  # from one load tried to the next
 LEAST = 0.03  # requests a second, of which hardly two are ever there at once
@@ -94,6 +99,29 @@ def over_rivals(
     return found
 
 
+def works(
+    config: InferenceConfig, fast: bool, mapped: bool = False
+) -> dict[str, list[InferenceConfig]]:
+    """Draws of the requests and, at full size, parts of the trace at its own pace."""
+    drawn = draws(config, fast, mapped)
+    if fast or mapped:
+        return {DRAWN: drawn}
+    trace = update(config, TRACE)
+    return {DRAWN: drawn, TRACED: [update(trace, {"workload.first": first}) for first in WINDOWS]}
+
+
+def over_works(
+    works: dict[str, list[InferenceConfig]], rivals: dict[str, Changes], run: RunConfig,
+    measure: Measure,
+) -> dict[str, Figure]:  # fmt: skip
+    """`over_rivals` of each workload."""
+    return {
+        f"{name} {work}": ratio
+        for work, configs in works.items()
+        for name, ratio in over_rivals(configs, rivals, run, measure).items()
+    }
+
+
 def over_strongest(found: dict[str, Figure], expected: str) -> Outcome:
     """The outcome beside the rival that comes nearest."""
     figure = min(found.values(), key=lambda ratio: ratio.value)
@@ -106,7 +134,7 @@ def over_strongest(found: dict[str, Figure], expected: str) -> Outcome:
 
 def sooner(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = False) -> Outcome:
     """Mean time to first token of the strongest rival with one step at a time over ours."""
-    found = over_rivals(draws(config, fast, mapped), undivided(fast or mapped), run, first_token)
+    found = over_works(works(config, fast, mapped), undivided(fast or mapped), run, first_token)
     return over_strongest(
         found, "first tokens come sooner than by chunked prefill, its chunk chosen for them"
     )
@@ -117,7 +145,7 @@ def closer(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = F
     few = fast or mapped
     chunks = SMALLEST if few else SMALLER
     rivals = {**{f"chunks of {tokens}": chunked(tokens) for tokens in chunks}, **undivided(few)}
-    found = over_rivals(draws(config, fast, mapped), rivals, run, between_tokens)
+    found = over_works(works(config, fast, mapped), rivals, run, between_tokens)
     return over_strongest(
         found, "tokens come closer together than by chunked prefill, its chunk chosen for that"
     )
@@ -125,24 +153,31 @@ def closer(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = F
 
 def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Requests a second over those of the strongest rival, all requests there at once."""
-    crowd = [update(one, {"workload.rate": 0.0}) for one in draws(config, fast)]
-    found = over_rivals(crowd, undivided(fast), run, makespan)
+    crowd = {
+        work: [update(one, AT_ONCE[work]) for one in configs]
+        for work, configs in works(config, fast).items()
+    }
+    found = over_works(crowd, undivided(fast), run, makespan)
     return over_strongest(found, "more requests a second than chunked prefill, all there at once")
 
 
 def foretold(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Mean time to the last token under a load that swings: of the strongest fixed or reactive
-    split over ours."""
-    return over_splits([update(one, SWUNG) for one in draws(config, fast)], run, fast)
+    split over ours. The trace's pace swings by itself."""
+    swung = {
+        work: configs if work == TRACED else [update(one, SWUNG) for one in configs]
+        for work, configs in works(config, fast).items()
+    }
+    return over_splits(swung, run, fast)
 
 
-def over_splits(swung: list[InferenceConfig], run: RunConfig, few: bool) -> Outcome:
+def over_splits(swung: dict[str, list[InferenceConfig]], run: RunConfig, few: bool) -> Outcome:
     """The same of given draws, beside all rivals or a few."""
     splits = {**FIXED, **REACTIVE}
     if few:
         splits = {name: splits[name] for name in ("fixed 0.5", "reactive 20 ms")}
     rivals: dict[str, Changes] = {name: {"batching": how} for name, how in splits.items()}
-    found = over_rivals(swung, rivals, run, end_to_end)
+    found = over_works(swung, rivals, run, end_to_end)
     return over_strongest(
         found, "answers end sooner than by any fixed split and any that follows the last step"
     )
@@ -160,13 +195,17 @@ def at(knob: str, check: Callable[[InferenceConfig, RunConfig, bool, bool], Outc
 def at_swing(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
     """`foretold` of a load that swings so far, beside all rivals."""
     swung = {**SWUNG, "workload.swing": value}
-    return over_splits([update(one, swung) for one in draws(config, fast, True)], run, fast)
+    return over_splits(
+        {DRAWN: [update(one, swung) for one in draws(config, fast, True)]}, run, fast
+    )
 
 
 def at_period(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
     """`foretold` of a load that swings once in so many seconds, beside all rivals."""
     swung = {**SWUNG, "workload.period": value}
-    return over_splits([update(one, swung) for one in draws(config, fast, True)], run, fast)
+    return over_splits(
+        {DRAWN: [update(one, swung) for one in draws(config, fast, True)]}, run, fast
+    )
 
 
 def at_chunk(measure: Measure) -> At:

@@ -31,13 +31,17 @@ HALVES: Changes = {
     "engine.max_running": 512,
 }
 RIVALS: dict[str, Changes] = {
-    "by tensors": TENSOR, "by tokens": TOKENS, "eight replicas": DATA, "two of four": HALVES,
-}  # fmt: skip
+    "tensor parallelism": TENSOR,
+    "sequence parallelism": TOKENS,
+    "eight replicas": DATA,
+    "two of four devices each": HALVES,
+}
 RATE = 2.0  # requests a second of interactive work
 LOADS, FEW_LOADS = (1.0, 4.0, 16.0, 32.0, 64.0), (2.0, 32.0)
 # The shipped trace like Azure's: 5 requests a second, from each of `WINDOWS`.
 TRACE: Changes = {"engine.workload": {"kind": "trace", "file": "azure-like.csv", "count": 80}}
 TRACED, WINDOWS = 5.0, (0, 80, 160, 240, 320)
+WORKS = DRAWN, TRACE_OF = "drawn requests", "the trace"
 # Really run: a shipped model on two ranks, and at full size a larger one on four.
 PROMPTS, ANSWER, EVERY = (9, 17, 5), 8, 2  # tokens; steps after which the next request joins
 PAIRS: dict[str, tuple[int, int]] = {"stdlib-draft-1m": (2, 2)}  # model: ranks, groups
@@ -99,6 +103,14 @@ def drawn(config: FleetConfig, fast: bool, rate: float) -> list[FleetConfig]:
     return [update(one, {"engine.seed": config.engine.seed + seed}) for seed in seeds]
 
 
+def works(config: FleetConfig, fast: bool, rate: float) -> dict[str, list[FleetConfig]]:
+    """Draws of requests at a load and, at full size, parts of the trace at it."""
+    return {
+        DRAWN: drawn(config, fast, rate),
+        **({} if fast else {TRACE_OF: traced(config, rate)}),
+    }
+
+
 def traced(config: FleetConfig, rate: float) -> list[FleetConfig]:
     """Parts of the trace at a load; 0: all at once."""
     one = update(config, {**TRACE, "engine.workload.speed": rate / TRACED if rate else 1e6})
@@ -141,15 +153,14 @@ def sooner(configs: list[FleetConfig], run: RunConfig) -> tuple[dict[str, Figure
 
 def interactive(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """Whole answers at low traffic, on drawn requests and, at full size, on a trace."""
-    works = {"drawn requests": drawn(config, fast, RATE)}
-    if not fast:
-        works["the trace"] = traced(config, RATE)
     found: list[Figure] = []
     words = []
-    for work, configs in works.items():
+    for work, configs in works(config, fast, RATE).items():
         ratios, first = sooner(configs, run)
         found += ratios.values()
-        words.append(f"{work}: {told(ratios)}; first tokens by tensors {first.value:.2f}×")
+        words.append(
+            f"{work}: {told(ratios)}; first tokens by tensor parallelism {first.value:.2f}×"
+        )
     return over_nearest(found, "time to a whole answer over ours", "; ".join(words))
 
 
@@ -157,8 +168,7 @@ def over_nearest(found: list[Figure], what: str, words: str) -> Outcome:
     """Judged beside the rival that comes nearest to us."""
     figure = min(found, key=lambda one: one.value)
     return Outcome(
-        "better than the best of tensor parallelism, sequence parallelism, eight replicas and two "
-        "of four devices each (95% interval)",
+        f"better than the best of {', '.join(RIVALS)} (95% interval)",
         f"{what}: {words}; n = {figure.n}",
         figure.low > 1,
         figure=figure,
@@ -168,12 +178,9 @@ def over_nearest(found: list[Figure], what: str, words: str) -> Outcome:
 
 def batch(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """Tokens a second of requests that all come at once, over those of each rival."""
-    works = {"drawn requests": drawn(config, fast, 0.0)}
-    if not fast:
-        works["the trace"] = traced(config, 0.0)
     found: list[Figure] = []
     words = []
-    for work, configs in works.items():
+    for work, configs in works(config, fast, 0.0).items():
         ratios = more_tokens(configs, run)
         found += ratios.values()
         words.append(f"{work}: {told(ratios)}")
@@ -190,13 +197,15 @@ def more_tokens(configs: list[FleetConfig], run: RunConfig) -> dict[str, Figure]
 
 
 def every_load(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
-    """Whole answers at each of several loads, beside whoever is quickest there."""
+    """Whole answers at each of several loads, of drawn requests and, at full size, of the trace,
+    beside whoever is quickest there."""
     found, words = [], []
     for rate in FEW_LOADS if fast else LOADS:
-        ratios, _ = sooner(drawn(config, fast, rate), run)
-        nearest = min(ratios, key=lambda name: ratios[name].value)
-        found.append(ratios[nearest])
-        words.append(f"{rate:g}/s {told({nearest: ratios[nearest]})}")
+        for work, configs in works(config, fast, rate).items():
+            ratios, _ = sooner(configs, run)
+            nearest = min(ratios, key=lambda name: ratios[name].value)
+            found.append(ratios[nearest])
+            words.append(f"{work} at {rate:g}/s {told({nearest: ratios[nearest]})}")
     return over_nearest(found, "time to a whole answer over ours", "; ".join(words))
 
 

@@ -8,6 +8,9 @@ from engine.inference.workloads.synthetic import Lengths
 from workbench.studies.serving._attention_offloading import (
     GROUPED,
     HERE,
+    OWN,
+    SHARED,
+    WORKS,
     at_rent,
     over,
     over_compute,
@@ -15,12 +18,13 @@ from workbench.studies.serving._attention_offloading import (
     throughput,
 )
 from workbench.studies.serving._offloaded_ranks import run
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Comparison, Regime, Reported, Study
 
 IN_TURN = Break(
     {"executor.groups": 1}, True, "no group is computed while another's attention is under way"
 )
 SLOW = Break({"executor.bandwidth": 1e9}, True, "the link is 25 times as slow")
+SORTS = "H100 SXM", "GeForce RTX 3090"
 PAPER = "1.48-12.1× higher estimated throughput per dollar than homogeneous solutions (abstract)"
 REAL = {**HERE, "executor": "offloaded_here"}
 
@@ -89,6 +93,11 @@ STUDY = Study(
             grade="modelled",
             check=over_compute,
             reported=Reported(1.48, none=1.0, unit="×"),
+            held=Comparison(
+                SORTS[:1],
+                WORKS,
+                "one sort of device, by its sentence; 1, 2, 4 and 8 of it, the best of these",
+            ),
             finding="weaker",
             quick="reproduced",
             why="1.95 times the tokens of four H100 where heads have keys of their own (one H100 "
@@ -106,6 +115,7 @@ STUDY = Study(
             grade="modelled",
             check=throughput,
             reported=Reported(1.48, none=1.0, unit="×"),
+            held=Comparison(SORTS, WORKS),
             finding="contrary",
             fails=("small", "full"),
             why="at these rents four RTX 3090 alone, tensor-parallel over PCIe, generate most for "
@@ -166,7 +176,7 @@ STUDY = Study(
             x="rent of an RTX 3090 ($ an hour)",
             y="tokens for a dollar over four H100 (×)",
             default=0.22,
-            series={"heads with keys of their own": {}, "grouped heads": GROUPED},
+            series={OWN: {}, SHARED: GROUPED},
             judged=at_rent,
         ),
     ),

@@ -12,6 +12,7 @@ from workbench.studies.serving._saga import (
     LOADS,
     ORDERS,
     REQUESTS,
+    RIVALS,
     STEP,
     attained,
     attained_over,
@@ -20,7 +21,7 @@ from workbench.studies.serving._saga import (
     sooner,
     sooner_over,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Comparison, Regime, Reported, Study
 
 REVERSED = Break({"foresight": "reversed"}, True, "who comes back soon is taken for who comes late")
 BESIDE = {
@@ -78,6 +79,7 @@ STUDY = Study(
             grade="modelled",
             check=near_optimum,
             reported=Reported(1.31, "less", unit="×"),
+            held=Comparison(("Bélády's rule", "least recently used"), tuple(LOADS)),
             finding="reproduced",
             broken=(REVERSED,),
         ),
@@ -89,6 +91,7 @@ STUDY = Study(
             grade="modelled",
             check=sooner,
             reported=Reported(1.64, none=1.0, unit="×"),
+            held=Comparison(tuple(RIVALS), tuple(LOADS)),
             finding="undecided",
             quick="weaker",
             fails=("full",),
@@ -105,6 +108,7 @@ STUDY = Study(
             grade="modelled",
             check=attained,
             reported=Reported(0.992),
+            held=Comparison(("in order of arrival", "tokens shared fairly"), tuple(LOADS)),
             finding="contrary",
             fails=("small", "full"),
             why="the paper's objective and load are not known to us: five seconds a step is "

@@ -4,6 +4,7 @@ import numpy as np
 
 from engine.core.config import update
 from engine.fleet.config import FleetConfig
+from engine.inference.config import InferenceConfig
 from workbench.studies.serving._supernode.dispatch_ranks import Asked, here, on_ranks
 from workbench.studies.serving._supernode.phase_rates import (
     PROMPT,
@@ -21,6 +22,7 @@ PREFILLS, DECODES, STRICT = 6688.0, 1943.0, 538.0  # tokens/s and NPU, as report
 # What the goal of this project asks of a model beside measured times to first tokens, and to each.
 FIRST, EACH = 0.15, 0.10
 WIDTHS, NARROW = (32, 64, 96, 160, 320), 64  # devices that share experts; at most of a rival
+RIVALS = {"one batch": "none", "two in turn": "in_turn"}  # of two microbatches that overlap
 
 
 def same_tokens(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
@@ -78,27 +80,38 @@ def strict(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     return within("answers' tokens a second and NPU", rate, STRICT, EACH, more)
 
 
+def rivals(config: InferenceConfig) -> dict[str, InferenceConfig]:
+    """The same devices without overlap."""
+    return {name: update(config, {"executor.overlap": how}) for name, how in RIVALS.items()}
+
+
+def by_name(rates: dict[str, float]) -> str:
+    """Tokens a second and NPU by name."""
+    return ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+
+
 def microbatched(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
-    """Answers' rate with two microbatches over that with one, at the paper's three batches."""
-    gains = {}
+    """Answers' rate with two microbatches over that of the better rival, at three batches."""
+    gains, told = dict[int, float](), list[str]()
     for batch in (96,) if fast else (64, 96, 128):
         one = decoding(config, PROMPT, 64, batch)
-        alone = update(one, {"executor.overlap": "none"})
-        gains[batch] = decode_rate(one)[0] / decode_rate(alone)[0]
-    told = ", ".join(f"{gain:.3f}× at {batch} of an NPU" for batch, gain in gains.items())
+        rates = {name: decode_rate(each)[0] for name, each in rivals(one).items()}
+        gains[batch] = decode_rate(one)[0] / max(rates.values())
+        told.append(f"{gains[batch]:.3f}× at {batch} of an NPU ({by_name(rates)})")
     least = Figure.exact(round(min(gains.values()), 9), "×")  # a step beside itself: no gain
-    return Outcome("more than one batch without overlap", told, least.value > 1, figure=least,
-                   needed=1.0)  # fmt: skip
+    return Outcome("more than one batch without overlap", "; ".join(told), least.value > 1,
+                   figure=least, needed=1.0)  # fmt: skip
 
 
 def prompts_microbatched(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """The same of prompts, where messages run beside all cores."""
     one = prefilling(config)
-    both = prefill_rate(one), prefill_rate(update(one, {"executor.overlap": "none"}))
-    gain = Figure.exact(both[0] / both[1], "×")
+    ours = prefill_rate(one)
+    rates = {name: prefill_rate(each) for name, each in rivals(one).items()}
+    gain = Figure.exact(ours / max(rates.values()), "×")
     return Outcome(
         "more than one batch without overlap",
-        f"{both[0]:,.0f} prompt tokens a second and NPU, without {both[1]:,.0f}: {gain.value:.2f}×",
+        f"{ours:,.0f} prompt tokens a second and NPU, {by_name(rates)}: {gain.value:.2f}×",
         gain.value > 1, figure=gain, needed=1.0,
     )  # fmt: skip
 
@@ -111,10 +124,10 @@ def wide(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     for most in (config.objective.tpot, 0.03, 0.015):
         rates = {dies: best_rate(config, dies, most) for dies in {*WIDTHS, widest}}
         listed = ", ".join(
-            f"{dies}: {rate:,.0f}" + (f" (batch {batch})" if batch else "")
+            f"{dies} dies: {rate:,.0f}" + (f" (batch {batch})" if batch else "")
             for dies, (rate, batch) in sorted(rates.items())
         )
-        told.append(f"within {most * 1e3:.0f} ms by devices that share experts {listed}")
+        told.append(f"within {most * 1e3:.0f} ms by how many share experts {listed}")
         theirs = max(rate for dies, (rate, _) in rates.items() if dies <= NARROW)
         ratios.append(rates[widest][0] / theirs if theirs else np.inf)
     gain = Figure.exact(ratios[0], "×")

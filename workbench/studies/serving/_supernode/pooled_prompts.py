@@ -24,7 +24,9 @@ TRACE: Changes = {
     "engine.workload": {"kind": "trace", "file": "mooncake-like.jsonl", "count": 80, "speed": 40.0}
 }
 PARTS = 0, 80, 160, 240, 320  # of the trace: the request that each begins with
-QUEUES = "own caches, by queues"
+KNOWN, QUEUES = "own caches, a router that knows them", "own caches, by queues"
+TOGETHER = "every replica does both, a router that knows"
+WORKS = ALIKE, TRACED = "alike beginnings", "parts of a trace like Mooncake's"
 POOL = 100_000  # pages of the pooled memory; rivals have as many more of their own
 
 
@@ -35,21 +37,21 @@ def rivals(config: FleetConfig) -> dict[str, FleetConfig]:
     own: Changes = {"pools.cache_pages": 1, "engine.pages": more}
     together: Changes = {"pools": "together", "engine.pages": more, **AWARE}
     return {
-        "own caches, a router that knows them": update(config, {**own, **AWARE}),
+        KNOWN: update(config, {**own, **AWARE}),
         QUEUES: update(config, own),
-        "every replica does both, a router that knows": update(config, together),
+        TOGETHER: update(config, together),
     }
 
 
 def anywhere(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """First tokens with a pooled cache and a router that looks at queues alone, beside the
     strongest rival."""
-    loads = {"alike beginnings": [config]}
+    loads = {ALIKE: [config]}
     if not fast:
         more, trace, seed = update(config, MORE), update(config, TRACE), config.engine.seed
         draws = [update(more, {"engine.seed": seed + turn}) for turn in range(SEEDS)]
         parts = [update(trace, {"engine.workload.first": first}) for first in PARTS]
-        loads = {"alike beginnings": draws, "parts of a trace like Mooncake's": parts}
+        loads = {ALIKE: draws, TRACED: parts}
     gains, told = [], []
     for load, draws in loads.items():
         gain, text = first_tokens(draws, run)

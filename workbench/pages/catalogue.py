@@ -39,7 +39,7 @@ a.card .tag { color: var(--wb-accent); font-weight: 600; }
   border-radius: 10px; padding: 1px 8px; }
 .chips span.modelled { border-style: dashed; }
 a.card p { font-size: 13px; margin-top: 8px; }
-.ready { grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); }
+.ready { grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); }
 .none { padding: 40px 0; color: var(--wb-faint); }
 """
 )

@@ -36,7 +36,8 @@ class RunsPage:
         self.shelf, self.shell = shelf, Shell(asked("name") or "Runs", "runs", tab="Runs")
         self.fault, self.table = html("", margin=(8, 0)), html("", CSS)
         wanted = self._asked()
-        self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=300)
+        self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=300,
+                                  margin=(10, 4, 10, 0))  # fmt: skip
         self.upload = pmui.FileInput(
             accept=".run,.json,.gz", label="Open a run, a trace, or the traces of a job's ranks",
             multiple=True, margin=(0, 0, 6, 0),

@@ -40,7 +40,7 @@ CSS = (
     DOOR
     + THUMBNAIL
     + """
-.tries { display: grid; gap: 12px; grid-template-columns: repeat(4, 1fr); }
+.tries { display: grid; gap: 12px; grid-template-columns: repeat(4, 1fr); align-items: start; }
 @media (max-width: 1100px) { .tries { grid-template-columns: repeat(2, 1fr); } }
 .tries a { display: block; color: inherit; border: 1px solid var(--wb-line); border-radius: 10px;
   padding: 12px 14px; }

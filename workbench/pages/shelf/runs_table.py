@@ -33,7 +33,10 @@ CSS = """
 .runs { border-collapse: collapse; font-size: 13px; width: 100%; }
 .runs th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 4px 16px 4px 0; }
 .runs td { padding: 6px 16px 6px 0; border-top: 1px solid var(--wb-line); vertical-align: top; }
-.runs td:nth-child(2) { overflow-wrap: anywhere; min-width: 180px; }
+.runs td:nth-child(2) { overflow-wrap: anywhere; min-width: 110px; }
+.runs td:nth-child(7), .runs td:nth-child(9) { white-space: nowrap; }
+@media (max-width: 1000px) { .runs tr > :nth-child(8) { display: none; }
+  .runs th, .runs td { padding-right: 9px; } }
 .runs tr[aria-current] td:nth-child(2) { font-weight: 600; }
 .runs input { width: 16px; height: 16px; margin: 2px 0 0; accent-color: var(--wb-accent); }
 .runs input:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }

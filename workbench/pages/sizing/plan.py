@@ -52,7 +52,7 @@ td.words { white-space: normal; min-width: 200px; }
 .wrong { color: var(--wb-wrong); }
 @media (max-width: 1000px) {
   th, td { padding-right: 9px; } td.words { min-width: 120px; } .bar { width: 76px; }
-  td a { white-space: normal; } td { white-space: normal; } td.num { white-space: nowrap; } }
+  td, td a { white-space: normal; } td.num, td:has(.bar) { white-space: nowrap; } }
 """
 
 

@@ -117,11 +117,13 @@ def _contend(config: PipelineConfig, job: Job, live: Live) -> None:
 
 
 def facts(config: PipelineConfig, job: Job) -> dict[str, Any]:
-    """What views need: lanes in order, the limit in bytes, the plan as text where it is short."""
+    """What views need: lanes in order, a device's limit in bytes, the plan as text where it is short."""
     share, found = job.share, dict[str, Any]()
     if config.memory_limit and not config.executor.real:
         fixed = share.weights + share.gradients + share.optimiser
         found["memory_limit"] = fixed + config.memory_limit * share.activations
+    elif config.passes.capacity and not config.executor.real:
+        found["memory_limit"] = config.passes.capacity  # the device's own
     if len(job.plan) <= WRITTEN:
         found["plan"] = str(job.plan)
     lanes = config.executor.lanes(len(job.plan.ranks))

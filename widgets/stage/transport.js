@@ -19,7 +19,9 @@ const ICONS = {
 
 function speedName(speed, modelled) {
   if (speed === 1) return modelled ? "1× modelled" : "real time"
-  return speed > 1 ? `${speed}× faster` : `${Math.round(1 / speed)}× slower`
+  const times = Math.round(Math.max(speed, 1 / speed))
+  const said = times < 1000 ? times : `${Math.round(times / 1000)}k`
+  return `${said}× ${speed > 1 ? "faster" : "slower"}`
 }
 
 // The time `by` steps from `now`: `stepped` of transport.py.

@@ -67,6 +67,11 @@ class StageCost(Policy):
         """(context, tensor): devices that a rank stands on."""
         return 1, 1
 
+    @property
+    def capacity(self) -> float:
+        """Memory of each of them in bytes; 0 where it is not said."""
+        return 0.0
+
     @abstractmethod
     def share(self, ranks: int, chunks: int) -> Share:
         """The cost of the share of one of `ranks` ranks, each with `chunks` chunks of layers.

@@ -36,7 +36,9 @@ CSS = """
 .runs td:nth-child(2) { overflow-wrap: anywhere; min-width: 110px; }
 .runs td:nth-child(7), .runs td:nth-child(9) { white-space: nowrap; }
 @media (max-width: 1000px) { .runs tr > :nth-child(8) { display: none; }
-  .runs th, .runs td { padding-right: 9px; } }
+  .runs th, .runs td { padding-right: 9px; } .runs td:nth-child(5) { white-space: nowrap; }
+  .runs td:nth-child(7), .runs td:nth-child(9) { white-space: normal; min-width: 72px; }
+  .runs td:nth-child(7) { min-width: 180px; } }
 .runs tr[aria-current] td:nth-child(2) { font-weight: 600; }
 .runs input { width: 16px; height: 16px; margin: 2px 0 0; accent-color: var(--wb-accent); }
 .runs input:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }

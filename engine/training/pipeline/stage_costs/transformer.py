@@ -74,6 +74,10 @@ class Transformer(StageCost):
     def devices(self) -> tuple[int, int]:
         return self.context, self.tensor
 
+    @property
+    def capacity(self) -> float:
+        return device(self.device).capacity
+
     def share(self, ranks: int, chunks: int) -> Share:
         shape, there = self.shape(), device(self.device)
         self._divides(ranks, chunks)

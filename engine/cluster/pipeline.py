@@ -117,7 +117,7 @@ def _contend(config: PipelineConfig, job: Job, live: Live) -> None:
 
 
 def facts(config: PipelineConfig, job: Job) -> dict[str, Any]:
-    """What views need: lanes in order, a device's limit in bytes, the plan as text where it is short."""
+    """What views need: lanes in order, the limit in bytes, the plan as text where it is short."""
     share, found = job.share, dict[str, Any]()
     if config.memory_limit and not config.executor.real:
         fixed = share.weights + share.gradients + share.optimiser

@@ -43,6 +43,7 @@ fleet.toml holds knobs by their paths (`workbench fleet --knobs` lists them):
   device = "h100-sxm"
 """
 TIMES = ("ttft", "tpot", "end_to_end", "queueing")
+FAULTS = ("died", "recovered")  # what is told of them: work lost, and how long it took
 CAPACITIES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 
 
@@ -67,6 +68,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
+    from engine.core.events import Mark
     from engine.core.file import save
     from engine.core.run import Run
     from engine.fleet.measure import served
@@ -84,10 +86,12 @@ def run(args: argparse.Namespace) -> int:
     saved = str(save(done.log, args.save)) if args.save else None
     found = served(done.log, config)
     ends = spread(config, found)
+    faults = [(mark.name, mark.text) for mark in done.log.of(Mark) if mark.name in FAULTS]
     if args.json:
-        print_json({**asdict(found), "saved": saved, "interval": _interval(ends, found)})
+        print_json({**asdict(found), "saved": saved, "interval": _interval(ends, found),
+                    "faults": faults})  # fmt: skip
         return 0
-    print_table(("modelled", "value"), rows(found, config, ends))
+    print_table(("modelled", "value"), [*rows(found, config, ends), *faults])
     if saved:
         print(f"\nsaved {saved}; see it with `workbench open {saved}`")
     return 0

@@ -71,3 +71,15 @@ def test_hits_of_a_trace(capsys):
     found = json.loads(out)
     assert code == 0
     assert found["capacities"][-1]["lru"] == found["found"] / found["total"]
+
+
+def test_a_death_says_what_it_cost_and_how_long_it_took(capsys):
+    killed = ("--set", "faults.kill=1", "--set", "faults.kill_at=0.5")
+    asked = ("--set", "replicas=2", "--set", "engine.workload.count=40")
+    code, out, _ = told(capsys, *asked, *killed, "--json")
+    found = json.loads(out)
+    (died, lost), (recovered, after) = found["faults"]
+    assert (code, died, recovered) == (0, "died", "recovered")
+    assert "tokens lost" in lost and "run again" in after
+    low, high = found["interval"]["ttft.p50"]
+    assert low < found["ttft"]["p50"] < high and found["interval"]["step"][0] < 1

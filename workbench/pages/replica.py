@@ -54,7 +54,7 @@ class ReplicaPage(SessionPage):
         return (
             f"<h1>What does replica {config.watch} do?</h1><p class='faint'>One of "
             f"{config.replicas:,} of {title}; it {does}. The whole fleet is played, and what came "
-            f'to this one is shown: <a href="{escape(back)}">the fleet →</a></p>'
+            f'to this one is shown.</p><p><a href="{escape(back)}">The whole fleet →</a></p>'
         )
 
     def page(self) -> Any:

@@ -100,7 +100,7 @@ def shared_cost(
 ) -> Cost | SharedCost:
     """The costs of a replica whose ranks share steps so. Raises BadInput where they cannot."""
     tensor, parts = cost_of(model, machine, dtype, choice), how.copies(choice.ranks.tensor)[0]
-    if parts == choice.ranks.count:
+    if parts == choice.ranks.tensor:  # by tensors alone: stages and replicas go beside that
         return tensor
     if choice.ranks.tensor != choice.ranks.count or not isinstance(tensor, RankedCost):
         raise BadInput(

@@ -84,3 +84,14 @@ def test_weights_of_both_copies_are_held():
 def test_what_cannot_be_shared_is_refused(how, choice, why):
     with pytest.raises(BadInput, match=why):
         shared(how, choice)
+
+
+def test_by_tensors_alone_stages_and_replicas_go_beside():
+    for more in ({"pipeline_parallel": 2}, {"data_parallel": 2}):
+        choice = EIGHT.model_copy(update={"tensor_parallel": 4, **more})
+        whole = cost_of(MODEL, device("h200-sxm"), "bfloat16", choice)
+        cost = shared(ByTensors(), choice)
+        shape = prompts(cost, 512)
+        assert cost.total(shape) == whole.total(shape)
+        with pytest.raises(BadInput, match="leave pipeline_parallel"):
+            shared(Shift(threshold=100), choice)

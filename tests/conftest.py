@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.outcomes import Outcomes
+from tests.runs import Runs
 from tests.spent import Spent
 from workbench.cli.app import no_collection
 
@@ -75,14 +76,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Tests that last begin first, so that no worker is left with one of them at the end.
 
     Each worker begins with as many in a row. The first one's are those in a browser and those on a
-    Ray, which each worker that had some of them would start; the second one's the studies' claims,
-    of which many share their runs: what another takes off it comes after them.
+    Ray, which each worker that had some of them would start; the second one's the studies' claims
+    and the notebooks about them, of which many share their runs: what another takes off it comes
+    after them.
     """
     browsed, claims = ROOT / "tests" / "ui", ROOT / "tests" / "contracts" / "test_studies.py"
     on_ray = ROOT / "tests" / "engine" / "distributed" / "test_ray.py"
-    first = [item for item in items if item.path.is_relative_to(browsed)]
-    first += [item for item in items if item.path == on_ray]
-    second = [item for item in items if item.path == claims]
+    books = browsed / "test_notebooks_run.py"
+    of = {
+        place: [item for item in items if item.path == place] for place in (claims, books, on_ray)
+    }
+    second = [*of[claims], *of[books]]
+    first = [
+        item for item in items if item.path.is_relative_to(browsed) and item.path != books
+    ] + of[on_ray]
     taken = {*first, *second}
     rest = [item for item in items if item not in taken]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -107,6 +114,12 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     own = tmp_path_factory.getbasetemp()
     beside = os.environ.get("PYTEST_XDIST_WORKER")  # whose own folder lies in that of all
     return Outcomes((own.parent if beside else own) / "outcomes")
+
+
+@pytest.fixture(scope="session")
+def runs() -> Runs:
+    """Logs of studies' runs, of this process."""
+    return Runs()
 
 
 @pytest.fixture

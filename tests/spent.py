@@ -2,11 +2,14 @@
 
 A pytest plugin. Waiting for others costs nothing, so figures hold on a busy machine too; what
 numba compiles, once a machine, is told apart and left out. The last run's figures stay in pytest's
-cache, where `python -m tests.price` finds them.
+cache, where `python -m tests.price` finds them. At the end it says what the whole run took, and how
+busy the machine's processors were meanwhile.
 """
 
 import os
 import sys
+import time
+from pathlib import Path
 from time import process_time, thread_time  # as they are, whatever a test puts in their place
 from typing import Any
 
@@ -26,6 +29,17 @@ def children() -> float:
         return 0.0
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
+
+
+def worked() -> tuple[float, float] | None:
+    """What all processors of this machine have worked since it started, and what they could have,
+    in one unit; None where Linux does not tell."""
+    try:
+        told = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    except OSError:
+        return None
+    ticks = [float(each) for each in told]  # user, nice, system, idle, waiting for disks, …
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
 class Compiling:
@@ -73,6 +87,8 @@ class Spent:
         self.compiling = Compiling()
         self.before = 0.0, 0.0  # of this process, and of those it had waited for
         self.seconds: dict[str, float] = {}
+        self.whole = self.compiled = 0.0  # of all workers: CPU seconds, and of them compiling
+        self.begun, self.worked = time.monotonic(), worked()
 
     def _now(self) -> tuple[float, float]:
         return process_time() - self.compiling.seconds, children()
@@ -100,7 +116,31 @@ class Spent:
             spent = getattr(report, "cpu_seconds", 0.0)
             self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + spent
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended."""
+        whole, compiled = getattr(node, "workeroutput", {}).get("spent", (0.0, 0.0))
+        self.whole += whole
+        self.compiled += compiled
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if not self.whole:  # no workers: the tests are all there is
+            return
+        tests = sum(self.seconds.values())
+        rest = self.whole - self.compiled - tests
+        busy, now = "", worked()
+        if self.worked and now and now[1] > self.worked[1]:
+            share = (now[0] - self.worked[0]) / (now[1] - self.worked[1])
+            busy = f"; processors were busy {share:.0%} of {time.monotonic() - self.begun:.0f} s"
+        terminalreporter.write_line(
+            f"CPU seconds: {tests:.0f} of tests, {self.compiled:.0f} compiling kernels, "
+            f"{rest:.0f} else in workers and what they waited for{busy}"
+        )
+
     def pytest_sessionfinish(self) -> None:
+        if self.is_worker:
+            spent = process_time() + children(), self.compiling.seconds
+            self.config.workeroutput["spent"] = spent
         cache = getattr(self.config, "cache", None)
         if not self.is_worker and cache is not None and self.seconds:
             cache.set(KEPT, {test: round(spent, 3) for test, spent in self.seconds.items()})

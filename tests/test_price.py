@@ -49,5 +49,7 @@ def test_a_run_of_pytest_notes_what_each_test_spent_and_not_what_it_waited(pytes
     pytester.runpytest_inprocess("-n", "0").assert_outcomes(passed=2)
     kept = pytester.path / ".pytest_cache" / "v" / "workbench" / "cpu_seconds"
     spent = json.loads(kept.read_text())
+    told = pytester.runpytest_inprocess("-n", "1")
+    told.stdout.re_match_lines([r"CPU seconds: \d+ of tests, 0 compiling kernels, -?\d+ else"])
     waits, works = (next(v for k, v in spent.items() if k.endswith(n)) for n in ("waits", "works"))
     assert works >= 0.5 > waits

@@ -1,0 +1,68 @@
+"""Claims whose checks or breaks cost seconds of a processor: `pytest` asks them by turns of
+commits, `pytest --full` each time."""
+
+# Claims whose break takes seconds of a processor (`python -m tests.price` of a run before): of all
+# of them one is tried without --full.
+DEAR = (
+    ("adaptive-parallel-reasoning", "equal-critical-path"),
+    ("adaptive-parallel-reasoning", "equal-total"),
+    ("adaptive-parallel-reasoning", "reinforced"),
+    ("batchllm", "faster-described"),
+    ("batchllm", "faster-on-trace"),
+    ("damov", "held-out"),
+    ("deepprune", "foresees"),
+    ("deepprune", "saves"),
+    ("duo-llm", "same-answers"),
+    ("flash-attention-2", "linear-memory"),
+    ("flover", "over-static"),
+    ("fp8-vs-int8", "crosses"),
+    ("fp8-vs-int8", "by-layer"),
+    ("fp8-vs-int8", "no-worse"),
+    ("fp8-vs-int8", "when-trained"),
+    ("gated-linear-attention", "segments-agree"),
+    ("large-language-monkeys", "power-law"),
+    ("local-linear-attention", "of-the-named"),
+    ("mscclpp", "faster"),
+    ("multi-stream", "accuracy"),
+    ("noloco", "converges"),
+    ("one-bit-adam", "same-loss"),
+    ("parallelbench", "never-below"),
+    ("parathinker", "wider"),
+    ("shiftaddllm", "bits-by-layer"),
+    ("shiftaddllm", "both"),
+    ("shiftaddllm", "lower-at-three"),
+    ("shiftaddllm", "lower-at-two"),
+    ("splitwise", "equal-cost"),
+    ("streambp", "longest"),
+    ("streaming-diloco", "same-loss"),
+)
+# Claims, none of them exact, whose own small check takes most of a second or more: those of a third
+# of these studies are asked without --full, since checks of one study share runs.
+WEIGHTY = {
+    "adaptive-parallel-reasoning": (
+        "equal-context", "equal-critical-path", "equal-total", "reinforced",
+    ),
+    "attention-offloading": ("over-compute-devices",),
+    "batchllm": ("faster-described", "faster-on-trace", "larger-batches", "less-recomputed"),
+    "cloudmatrix384": ("anywhere",),
+    "cosine": ("above-one", "adaptive", "throughput"),
+    "damov": ("held-out",),
+    "deepprune": ("accuracy", "foresees"),
+    "dualmap": ("sooner",),
+    "execution-guided": ("above-sampling", "above-unguided"),
+    "flash-attention-2": ("a100",),
+    "flover": ("gain-described",),
+    "fp8-vs-int8": ("well-behaved",),
+    "large-language-monkeys": ("power-law",),
+    "multi-stream": ("accuracy",),
+    "noloco": ("converges",),
+    "one-bit-adam": ("faster",),
+    "parathinker": ("wider",),
+    "saga": ("near-optimum",),
+    "sequence-parallelism": ("sparse",),
+    "stream2llm": ("under-pressure",),
+    "streambp": ("longest",),
+    "streaming-diloco": ("hidden", "same-loss"),
+    "streaming-thinker": ("accuracy",),
+    "threadweaver": ("fewer-tokens",),
+}  # fmt: skip

@@ -31,11 +31,11 @@ export const STYLE = `
  outline:2px solid var(--ink);outline-offset:1px}
 .pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:3px 0 5px;
  min-height:24px}
-.pw.narrow .pw-tools{gap:8px}
-.pw.narrow .pw-tools button{padding:0 7px}
+.pw.narrow .pw-tools{gap:4px 8px}
+.pw.narrow .pw-tools :is(button,input){padding:0 7px;height:24px}
 .pw.narrow .pw-legend{flex:1 1 0;flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;padding-right:16px;
  mask-image:linear-gradient(to right,#000 calc(100% - 20px),transparent)}
-.pw.narrow .pw-legend.whole{flex-wrap:wrap;mask-image:none}
+.pw.narrow .pw-legend.whole{flex-wrap:wrap;row-gap:1px;mask-image:none}
 .pw.narrow .pw-legend.whole.many{display:grid;grid-auto-flow:column;grid-template-rows:repeat(3,auto);
  justify-content:start;mask-image:linear-gradient(to right,#000 calc(100% - 20px),transparent)}
 .pw.narrow .pw-said{position:absolute;right:16px;bottom:10px;z-index:2;padding:3px 0 3px 10px;background:var(--paper);

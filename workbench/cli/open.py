@@ -14,7 +14,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="runs saved with --save (.run), Chrome traces (.json, .json.gz)",
+        help="runs saved with --save (.run), Chrome traces (.json, .json.gz), "
+        "exports of Nsight Systems (.sqlite)",
     )
     parser.add_argument("--port", type=int, default=PORT, help=f"the app's port (default {PORT})")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")

@@ -39,8 +39,8 @@ class RunsPage:
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=300,
                                   margin=(10, 4, 10, 0))  # fmt: skip
         self.upload = pmui.FileInput(
-            accept=".run,.json,.gz", label="Open a run, a trace, or the traces of a job's ranks",
-            multiple=True, margin=(0, 0, 6, 0),
+            accept=".run,.json,.gz,.sqlite", multiple=True, margin=(0, 0, 6, 0),
+            label="Open a run, a trace, or the traces of a job's ranks",
         )  # fmt: skip
         self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
         self.tags = pmui.TextInput(

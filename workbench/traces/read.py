@@ -25,7 +25,7 @@ from engine.core.spans import NAME
 from engine.hardware.profiled import PROFILED, sheet_named
 from engine.hardware.roofs import roofs_of
 
-SUFFIXES = (".json", ".json.gz", ".gz")
+SUFFIXES = (".json", ".json.gz", ".gz", ".sqlite")
 MOST_RANKS = 64  # of one job, opened together
 
 

@@ -1,7 +1,8 @@
 """Chrome traces read in: what PyTorch's profiler, vLLM and others write becomes columns of spans.
 
-In comes a file of any size (packed with gzip or not), in bounded memory; out come its spans, its
-counters and moments, and what could not be read. Times of the format are microseconds.
+In comes a file of any size (packed with gzip or not, or Nsight Systems' SQLite export), in bounded
+memory; out come its spans, its counters and moments, and what could not be read. Times of the
+format are microseconds.
 """
 
 import re
@@ -19,6 +20,7 @@ import numpy as np
 
 from engine.core.chrome.category import HOST, NO_STREAM, SYNC, category
 from engine.core.chrome.launches import Launches
+from engine.core.chrome.nsight import NsightEntries, is_nsight
 from engine.core.chrome.pieces import Entry, Pieces
 from engine.core.chrome.work import NOTHING, Counted, Work, give_to_kernels
 from engine.core.limits import limits
@@ -64,9 +66,10 @@ class Trace:
 def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
     """Read the trace at `path`; `work` counts the flops and bytes of the operations it knows.
 
-    Raises BadInput for a file that is no Chrome trace.
+    Raises BadInput for a file that is neither a Chrome trace nor an export of Nsight Systems.
     """
-    pieces = Pieces(Path(path))
+    path = Path(path)
+    pieces = NsightEntries(path) if is_nsight(path) else Pieces(path)
     reader = _Reader(work)
     for entries in pieces:
         reader.take(entries)

@@ -18,9 +18,9 @@ from workbench.pages.shelf.uploads import read_upload
 
 REQUESTS = (".csv", ".jsonl")  # what lists requests and nothing else
 ABOUT = (
-    "A run file; a trace in the Chrome format (PyTorch's profiler, vLLM, Perfetto); or a service's "
-    "requests: Azure's or BurstGPT's CSV, Mooncake's JSON lines, ShareGPT, a result of vLLM's "
-    "benchmark."
+    "A run file; a trace in the Chrome format (PyTorch's profiler, vLLM, Perfetto) or Nsight "
+    "Systems' .sqlite; or a service's requests: Azure's or BurstGPT's CSV, Mooncake's JSON lines, "
+    "ShareGPT, a result of vLLM's benchmark."
 )
 
 
@@ -30,7 +30,7 @@ class TraceDoor:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
         self.file = pmui.FileInput(
-            accept=".run,.json,.gz,.csv,.jsonl", label="Choose or drop a file",
+            accept=".run,.json,.gz,.sqlite,.csv,.jsonl", label="Choose or drop a file",
             **{**WIDE, "size": "medium"},
         )  # fmt: skip
         self.read = html(hint(ABOUT), CSS)

@@ -1,0 +1,75 @@
+"""Nsight Systems' SQLite export read in: the same lanes, launches and breakdown as of a Chrome
+trace of the same work, and what is no export."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from engine.core.chrome.device_trace import DeviceTrace
+from engine.core.chrome.read import read_chrome
+from engine.core.errors import BadInput
+from tests.engine.core.chrome.traced import waits, written
+from workbench.traces.read import open_log
+
+TABLES = """
+CREATE TABLE StringIds (id INTEGER, value TEXT);
+CREATE TABLE TARGET_INFO_GPU (name TEXT);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, shortName, correlationId);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, streamId, copyKind, correlationId);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, nameId, correlationId);
+CREATE TABLE NVTX_EVENTS (start, end, globalTid, text, textId, eventType);
+"""
+
+
+def exported(path, entries):
+    """The database that Nsight Systems would have written of these entries of the format."""
+    numbers = {}
+    with closing(sqlite3.connect(path)) as base:
+        base.executescript(TABLES)
+        for e in entries:
+            name = numbers.setdefault(e["name"], len(numbers) + 1)
+            ends = (1000 * e["ts"], 1000 * (e["ts"] + e["dur"]))
+            by = e["args"]["correlation"]
+            if e["cat"] == "cuda_runtime":
+                row = (*ends, (e["pid"] << 24) + e["tid"], name, by)
+                base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,?)", row)
+                continue
+            table = "MEMCPY" if e["cat"] == "gpu_memcpy" else "KERNEL"
+            row = (*ends, e["pid"], e["tid"], 1 if table == "MEMCPY" else name, by)
+            base.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_{table} VALUES (?,?,?,?,?,?)", row)
+        base.executemany("INSERT INTO StringIds VALUES (?,?)", [(n, v) for v, n in numbers.items()])
+        base.execute("INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H100 80GB HBM3')")
+        base.execute("INSERT INTO NVTX_EVENTS VALUES (0, 90000, ?, 'step', NULL, 59)",
+                     ((9 << 24) + 9,))  # fmt: skip
+        base.commit()
+    return path
+
+
+def test_an_export_says_what_a_chrome_trace_of_the_same_work_says(tmp_path):
+    chrome = read_chrome(written(tmp_path, waits()))
+    nsight = read_chrome(exported(tmp_path / "r.sqlite", waits()))
+    assert nsight.devices == ["NVIDIA H100 80GB HBM3"]
+    assert len(nsight.spans) == len(chrome.spans) + 1 and "step" in nsight.spans.names
+    assert (nsight.launched_by >= 0).sum() == (chrome.launched_by >= 0).sum() > 0
+    one, other = (DeviceTrace.of_log(open_log(tmp_path / name)) for name in ("t.json", "r.sqlite"))
+    (first,), (second,) = one.breakdowns(), other.breakdowns()
+    for name in ("window", "compute", "communication", "memory", "idle"):
+        assert getattr(second, name) == pytest.approx(getattr(first, name))
+    told = [
+        [(k.name, k.count, round(k.seconds, 9)) for k in each.kernels()] for each in (one, other)
+    ]
+    assert sorted(told[0]) == sorted(told[1])
+
+
+def test_what_is_no_export_or_damaged_is_said_in_a_line(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as base:
+        base.execute("CREATE TABLE notes (text)")
+        base.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM notes")
+        base.commit()
+    with pytest.raises(BadInput, match="without CUDA work of Nsight Systems"):
+        open_log(tmp_path / "other.sqlite")
+    whole = exported(tmp_path / "r.sqlite", waits()).read_bytes()
+    (tmp_path / "cut.sqlite").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(BadInput, match="cut.sqlite: cannot be read as SQLite"):
+        open_log(tmp_path / "cut.sqlite")

@@ -7,6 +7,7 @@ tidies its locks it prints a traceback.
 """
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,12 +28,22 @@ def heard() -> Iterator[None]:
         yield
         return
     interrupt = _Interrupt()
-    before = signal.signal(signal.SIGVTALRM, interrupt)
+    before, others = signal.signal(signal.SIGVTALRM, interrupt), sys.unraisablehook
+
+    def swallowed(fault: "sys.UnraisableHookArgs") -> None:
+        """Callbacks from C (compilers'), finalisers and collections swallow what is raised."""
+        if isinstance(fault.exc_value, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_VIRTUAL, SOON)
+        else:
+            others(fault)
+
+    sys.unraisablehook = swallowed
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
         taken()
+        sys.unraisablehook = others
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGVTALRM, before)
 

@@ -1,7 +1,9 @@
 """Ctrl-C reaches the command even where a module that is being imported swallows it."""
 
+import ctypes
 import importlib
 import signal
+import sys
 import time
 
 import pytest
@@ -83,3 +85,35 @@ def test_who_listens_in_a_way_of_their_own_goes_on_so():
     finally:
         signal.signal(signal.SIGINT, before)
     assert came == [1]
+
+
+def within_a_callback(strike):
+    """Called from C, as compilers call back: what is raised there goes nowhere."""
+    ctypes.CFUNCTYPE(None)(strike)()
+
+
+def within_a_finaliser(strike):
+    class Ends:
+        def __del__(self):
+            strike()
+
+    Ends()
+
+
+@pytest.mark.parametrize("within", [within_a_callback, within_a_finaliser])
+def test_an_interrupt_that_is_swallowed_comes_again_and_leaves_no_traceback(within, capfd):
+    hook, begun = sys.unraisablehook, time.process_time()
+    with pytest.raises(KeyboardInterrupt), heard():
+        within(lambda: signal.raise_signal(signal.SIGINT))
+        while time.process_time() < begun + 20:
+            pass
+    assert time.process_time() < begun + 1 and sys.unraisablehook is hook
+    assert not capfd.readouterr().err
+
+
+def test_other_errors_that_are_swallowed_are_told_as_ever(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda fault: told.append(fault.exc_type))
+    with heard():
+        within_a_callback(lambda: 1 / 0)
+    assert told == [ZeroDivisionError]

@@ -76,16 +76,22 @@ class AdmissionControl:
             return "a block of masks has no phases to put side by side; choose another batching"
         return ""
 
-    def siblings(self, request: Request) -> list[Request]:
-        """The other samples of `request`, whose rows were kept free."""
+    def siblings(self, request: Request, view: View) -> list[Request]:
+        """The other samples of `request`. Rows were kept free for them, or there may be none; then
+        they wait as requests of their own."""
         self.unreserve(request)
         found = self.waiting_forks.pop(request.id, [])
-        for child in found:
+        room = self.config.max_running - self.running.rows.count
+        for child in found[:room]:
             self.starts(child)
-        return found
+        for child in found[room:]:
+            self.running.comes(child.user)
+            self.queue.push(child, view.step, lambda: view)
+            self.next_use.waits(child)
+        return found[:room]
 
     def samples(
-        self, prefill: Prefill, decodes: int, after_B: np.ndarray
+        self, prefill: Prefill, decodes: int, after_B: np.ndarray, view: View
     ) -> tuple[list[int], list[int]]:
         """Rows whose prompt is complete after the step, and forks that share its first logits; the
         sequences that these come from. Chunks come behind `decodes` sequences."""
@@ -97,7 +103,7 @@ class AdmissionControl:
             prefill.done(request)
             rows_S.append(row)
             from_S.append(b)
-            for child in self.siblings(request):
+            for child in self.siblings(request, view):
                 rows_S.append(self.running.fork(request, child, int(after_B[b])))
                 from_S.append(b)
         return rows_S, from_S
@@ -146,6 +152,9 @@ class AdmissionControl:
             entered += 1
 
     def _forks(self, request: Request) -> int:
+        """Samples that begin with it, whose rows must be free."""
+        if self.config.ordering.takes_turns:
+            return 0
         return len(self.waiting_forks.get(request.id, ()))
 
     def _need(self, request: Request, end: int) -> tuple[Need, list[int]]:

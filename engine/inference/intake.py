@@ -9,7 +9,7 @@ from engine.inference.executors.executor import Facts
 from engine.inference.policies.policy import View
 from engine.inference.policies.unmasking import Unmasking
 from engine.inference.requests.canvas import Canvas
-from engine.inference.requests.request import Request, Sampling
+from engine.inference.requests.request import Request, Sampling, Source
 from engine.inference.scheduler import Scheduler
 from engine.kernels import token_numbers
 from engine.kernels.compiled import settled
@@ -158,6 +158,7 @@ class Intake:
             self.scheduler.reject(request, refusal)
             return
         if wish.n > 1:
+            request.source = request.source or Source()
             new_id = self.requests.child_id
             children = [self._child(request, new_id(request.id)) for _ in range(1, wish.n)]
             self.scheduler.admission.waiting_forks[request.id] = children
@@ -209,6 +210,7 @@ class Intake:
             parent.user,
             parent.priority,
             parent.salt,
+            source=parent.source,
             id=child_id,
             parent=parent.id,
             on_token=parent.on_token,

@@ -1,10 +1,14 @@
-"""Waiting queue: requests in the order of the policy; one out of patience goes first."""
+"""Waiting queue: requests in the order of the policy; one out of patience goes first.
+
+Where sources take turns, each has a line of its own, and the firsts of all lines are compared.
+"""
 
 import heapq
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from engine.inference.policies.policy import Ordering, View
-from engine.inference.requests.request import Request
+from engine.inference.requests.request import Request, Source
 
 
 class Queue:
@@ -15,6 +19,7 @@ class Queue:
         self.moving = ordering.moving
         self._waiting: dict[Request, int] = {}  # -> stamp, rising
         self._heap: list[tuple[tuple[float, ...], int, int, Request]] = []
+        self._lines: dict[Source, list[tuple[int, int, Request]]] = {}
         self._since: list[tuple[int, int, Request]] = []  # who has waited longest first
         self._stamp = 0
 
@@ -29,7 +34,10 @@ class Queue:
         self._stamp += 1
         self._waiting[request] = self._stamp
         heapq.heappush(self._since, (request.queued_at, self._stamp, request))
-        if not self.moving:
+        if request.source is not None and self.ordering.takes_turns:
+            line = self._lines.setdefault(request.source, [])
+            heapq.heappush(line, (request.number, self._stamp, request))
+        elif not self.moving:
             key = () if self.ordering.by_arrival else self.ordering.key(request, view())
             heapq.heappush(self._heap, (key, request.number, self._stamp, request))
 
@@ -38,6 +46,7 @@ class Queue:
         self._waiting.pop(request, None)
         if not self._waiting:
             self._heap.clear()
+            self._lines.clear()
             self._since.clear()
 
     def head(self, view: View) -> Request | None:
@@ -52,9 +61,17 @@ class Queue:
             return longest
         if self.moving:
             return min(self._waiting, key=lambda r: self.standing(r, view))
-        while self._waiting.get(self._heap[0][3]) != self._heap[0][2]:
-            heapq.heappop(self._heap)
-        return self._heap[0][3]
+        firsts = [self._heap[0][3]] if self._trim(self._heap) else []
+        if self._lines:
+            self._lines = {one: line for one, line in self._lines.items() if self._trim(line)}
+            firsts += [line[0][-1] for line in self._lines.values()]
+        return firsts[0] if len(firsts) == 1 else min(firsts, key=lambda r: self.standing(r, view))
+
+    def _trim(self, heap: list[Any]) -> bool:
+        """Drop from its top who waits no more; whether somebody is left."""
+        while heap and self._waiting.get(heap[0][-1]) != heap[0][-2]:
+            heapq.heappop(heap)
+        return bool(heap)
 
     def standing(self, request: Request, view: View) -> tuple[float, ...]:
         """Lowest goes first: requests out of patience, then by the ordering, then by arrival."""

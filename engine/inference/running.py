@@ -59,6 +59,8 @@ class Running:
         self.requests.append(request)
         self.names.append(request.id)
         request.row, rows.looked[row] = row, 0
+        if request.source is not None:
+            request.source.running += 1
         return row
 
     def leave(self, request: Request) -> int:
@@ -92,6 +94,8 @@ class Running:
             self.requests[row], self.names[row], rows.looked[row] = moved, moved.id, 0
             moved.row = row
         request.row = -1
+        if request.source is not None:
+            request.source.running -= 1
         return last
 
     def comes(self, user: str) -> None:

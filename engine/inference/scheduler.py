@@ -35,7 +35,7 @@ class Scheduler:
         """`context`: tokens a sequence may have; `over` hears of every request that has ended."""
         self.config, self.cache = config, cache
         self.queue = Queue(config.ordering, config.patience)
-        how = config.prefix_sharing, config.ordering.moving, config.batching.forgets_tokens
+        how = config.prefix_sharing, config.ordering.accounts, config.batching.forgets_tokens
         self.running = Running(cache, config.max_running, *how)
         self.rows = self.running.rows
         self.next_use = NextUse(cache)
@@ -165,7 +165,7 @@ class Scheduler:
         starts_B = rows.cached[rows_B]  # a copy: the column moves on
         states = self.allocator.states.plan(rows_B, starts_B, queries_B, count)
         if chunks.rows:
-            rows_S, from_S = self.admission.samples(self.prefill, count, starts_B + queries_B)
+            rows_S, from_S = self.admission.samples(self.prefill, count, starts_B + queries_B, view)
             sample_rows = np.concatenate([decode, np.array(rows_S, np.int64)])
             sample_from = np.concatenate([self.every_row[:count], np.array(from_S, np.int64)])
         return Step(

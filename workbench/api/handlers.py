@@ -15,6 +15,7 @@ from tornado.web import Application, HTTPError
 
 from engine.core.errors import BadInput
 from engine.core.limits import check
+from engine.inference.requests.request import Source
 from engine.models.text.grammar import GrammarGuide
 from workbench.api import answers as answers
 from workbench.api import responses as responses
@@ -98,7 +99,8 @@ class Generation(Body):
         """Hand in every prompt, or raise BadInput for the first that cannot be."""
         client, parent = self.client, self.request.headers.get("traceparent", "")
         wishes = {"user": asked.user or client, "salt": client, "prompt_tops": asked.scores,
-                  "negative": negative}  # fmt: skip
+                  "negative": negative,
+                  "source": Source() if len(prompts) > 1 else None}  # fmt: skip
         for place, prompt in enumerate(prompts):
             base, own = place * asked.sampling.n, None if guide is None else guide.fork()
             ticket = self.live.ask(

@@ -25,6 +25,10 @@ open answers end with an error and another is started. With --watch the app's li
 requests, all in one process."""
 
 
+# Who asks much in one call shares with whoever asks little, who waits for short steps.
+SHARED = {"ordering": "by_turns", "batching.chunk": 256}
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="stdlib-5m", metavar="NAME", help="a shipped model or a folder"
@@ -102,7 +106,8 @@ def _live(args: argparse.Namespace) -> Any:
     from workbench.live.live import LiveEngine
     from workbench.live.spans import spans_to
 
-    config = update(InferenceConfig(), {"model": args.model, **changes(args.set)})
+    config = update(InferenceConfig(), {"model": args.model, **SHARED})
+    config = update(config, changes(args.set))
     spans = spans_to(args.otlp, args.name or config.model) if args.otlp else None
     limits = {"queue": args.queue, "patience": args.queue_seconds}
     return LiveEngine(config, args.name, spans=spans, **limits).start()

@@ -85,6 +85,17 @@ class Ordering(Policy):
         return False
 
     @property
+    def accounts(self) -> bool:
+        """Whether keys go by what was `served` to each user."""
+        return False
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether requests of one source stand in one line, by arrival, whose first alone is
+        compared with others, and samples of a prompt need not begin at once."""
+        return False
+
+    @property
     def by_arrival(self) -> bool:
         """Whether all keys are alike."""
         return False

@@ -70,6 +70,13 @@ def sampling(**fields: Any) -> Sampling:
 
 
 @dataclass(slots=True, eq=False)
+class Source:
+    """Who brought several requests at once: the prompts of one call, the samples of one prompt."""
+
+    running: int = 0  # of its requests; written by the engine alone
+
+
+@dataclass(slots=True, eq=False)
 class Request:
     """One prompt and its continuation. The engine gives it an id ("r0", forks "r0.1")."""
 
@@ -79,6 +86,7 @@ class Request:
     user: str = ""
     priority: int = 0  # higher goes first
     salt: str = ""  # only requests of one salt share prefixes
+    source: Source | None = None  # of several; None: it came alone
     prompt_tops: int = -1  # score the prompt's own tokens, with so many likeliest; -1: do not
     guide: Guide | None = None  # the grammar its answer is held to
     canvas: Canvas | None = None  # its answer is a block of masks that steps fill in, in any order

@@ -7,13 +7,13 @@ from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.policies.unmasking import Confidence
 from engine.inference.requests.canvas import Canvas
-from engine.inference.requests.request import Request, sampling
+from engine.inference.requests.request import Request, Source, sampling
 from tests.engine.inference.audit import Reader, audit
 from tests.engine.inference.memory import VOCAB, PageMemory
 
 CHOICES = {
     "batching": ["decode_first", "decode_first", "prefill_first", "static_batch", "one_instance"],
-    "ordering": ["fcfs", "shortest_first", "priority", "fair_share"],
+    "ordering": ["fcfs", "shortest_first", "priority", "fair_share", "by_turns"],
     "admission": ["greedy", "reserve"],
     "preemption": ["recompute", "swap"],
     "eviction": ["lru", "fifo", "least_frequent", "next_use"],
@@ -55,6 +55,7 @@ class Life:
         self.masks = memory.facts.both_ways and picked["speculation"] == "none"
         self.prefix = draw.integers(0, VOCAB, 40)
         self.requests: list[Request] = []
+        self.sources = Source(), Source()
 
     def play(self) -> None:
         operations = [self.admit, self.append, self.append, self.append, self.fork, self.abort]
@@ -80,6 +81,7 @@ class Life:
         )
         request = Request(prompt, wish, user=str(draw.integers(3)), priority=int(draw.integers(3)))
         request.salt = str(draw.choice(["", "", "other"]))
+        request.source = (None, *self.sources)[len(self.requests) % 3]
         if self.masks and draw.random() < 0.3:
             wish = sampling(max_tokens=wish.max_tokens, temperature=1.0)
             request.sampling, request.canvas = wish, Canvas(VOCAB - 1, Confidence(tokens=2))
@@ -126,4 +128,5 @@ class Life:
         assert all(r.over for r in self.requests)
         assert not self.engine.requests
         assert self.engine.cache.held == 0
+        assert not any(source.running for source in self.sources)
         assert self.engine.cache.host.free == self.engine.cache.host.total

@@ -42,7 +42,10 @@ def adversary(pattern: str, draw: np.random.Generator) -> tuple[Request, list[tu
     return victim, arrivals
 
 
-@pytest.mark.parametrize("ordering", ["fcfs", "shortest_first", "priority", "fair_share"])
+ORDERINGS = ["fcfs", "shortest_first", "priority", "fair_share", "by_turns"]
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
 @pytest.mark.parametrize("pattern", ["short", "urgent", "new users", "large", "mixed"])
 def test_no_request_waits_longer_than_its_patience_and_the_work_before_it(ordering, pattern, full):
     for seed in range(25 if full else 3):

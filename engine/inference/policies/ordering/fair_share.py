@@ -12,6 +12,10 @@ class FairShare(Ordering):
     kind: Literal["fair_share"] = "fair_share"
 
     @property
+    def accounts(self) -> bool:
+        return True
+
+    @property
     def moving(self) -> bool:
         return True
 

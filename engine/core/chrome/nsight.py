@@ -54,6 +54,7 @@ class NsightEntries:
         self.path, self.left_out, self.cut, self.head = path, 0, False, b""
         self.steps = 0
         self.strings: dict[int, str] = {}
+        self.streams: set[tuple[int | str, int | str]] = set()  # named so far
 
     def __iter__(self) -> Iterator[list[Entry]]:
         uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -103,8 +104,8 @@ class NsightEntries:
             f"SELECT start, end, {process}, {thread}, {name or 'NULL'}, correlationId FROM {table}"
         )
         for rows in iter(lambda: cursor.fetchmany(ROWS), []):
-            told = (self._row(kind, row) for row in rows)
-            yield self._kept(told)
+            kept = self._kept(self._row(kind, row) for row in rows)
+            yield [*kept, *(self._names(kept) if kind != "cuda_runtime" else ())]
 
     def _row(self, kind: str, row: tuple[Any, ...]) -> Entry | None:
         start, end, process, thread, name, correlation = row
@@ -121,6 +122,19 @@ class NsightEntries:
             process // THREAD if on_host else process, thread % THREAD if on_host else thread,
             start * NANO, (end - start) * NANO, msgspec.Raw(b'{"correlation": %d}' % number),
         )  # fmt: skip
+
+    def _names(self, entries: list[Entry]) -> Iterator[Entry]:
+        """What the streams of those are called, each once."""
+        for place in dict.fromkeys((entry.pid, entry.tid) for entry in entries):
+            if place not in self.streams:
+                self.streams.add(place)
+                for what, key, said in (
+                    ("thread_name", "name", f"stream {place[1]}"),
+                    ("process_labels", "labels", f"GPU {place[0]}"),
+                ):
+                    yield Entry(
+                        "M", what, "", *place, args=msgspec.Raw(msgspec.json.encode({key: said}))
+                    )
 
     def _ranges(self, base: sqlite3.Connection) -> Iterator[list[Entry]]:
         """NVTX ranges with both ends."""

@@ -50,6 +50,7 @@ def test_an_export_says_what_a_chrome_trace_of_the_same_work_says(tmp_path):
     chrome = read_chrome(written(tmp_path, waits()))
     nsight = read_chrome(exported(tmp_path / "r.sqlite", waits()))
     assert nsight.devices == ["NVIDIA H100 80GB HBM3"]
+    assert {"GPU 0, stream 7", "GPU 0, stream 8"} <= set(nsight.spans.lanes)
     assert len(nsight.spans) == len(chrome.spans) + 1 and "step" in nsight.spans.names
     assert (nsight.launched_by >= 0).sum() == (chrome.launched_by >= 0).sum() > 0
     one, other = (DeviceTrace.of_log(open_log(tmp_path / name)) for name in ("t.json", "r.sqlite"))

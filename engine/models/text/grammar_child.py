@@ -8,6 +8,8 @@ import llguidance
 
 from engine.core.confined.child import read, serve
 
+NOTHING = "NoExtensionBias"
+
 
 def tokens(rules: str, vocab: int, eos: Sequence[int]) -> llguidance.LLTokenizer:
     """The tokens that grammars are walked by. Raises ValueError or RuntimeError."""
@@ -20,7 +22,9 @@ def matcher(held: llguidance.LLTokenizer, grammar: str) -> llguidance.LLMatcher:
 
 
 def line(fault: object) -> str:
-    return " ".join(str(fault).split())[:200]
+    """What is wrong; of a grammar that no token can begin the library tells its state alone."""
+    said = " ".join(str(fault).split("<state>")[0].split())[:200]
+    return "no answer can begin; does it refer to itself alone?" if said == NOTHING else said
 
 
 def main(memory: int) -> None:

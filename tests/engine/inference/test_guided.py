@@ -132,6 +132,12 @@ def test_a_grammar_that_cannot_be_walked_on_ends_its_answer_as_none(model, token
     assert found[request.id][1].guide.broken
 
 
+def test_a_schema_that_refers_to_itself_alone_is_refused_in_plain_words(grammars):
+    with pytest.raises(BadInput) as caught:
+        grammars.schema({"$ref": "#"})
+    assert str(caught.value) == "schema: no answer can begin; does it refer to itself alone?"
+
+
 def test_a_model_without_an_end_cannot_be_held(tokenizer):
     with pytest.raises(BadInput, match="end token"):
         Grammars(tokenizer.rules.to_str(), tokenizer.vocab, [])

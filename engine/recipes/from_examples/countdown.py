@@ -1,11 +1,13 @@
 """A model that imitates searches of Countdown: serial ones, and ones that spawn and join threads.
 
 The paper trains one model for each; here the prompt's first word says which, so that both know the
-same arithmetic (arXiv 2504.15466, section 4.1).
+same arithmetic (arXiv 2504.15466, section 4.1). One that learnt on from it, serial searches alone,
+is `countdown_serial`.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from tokenizers import Tokenizer
 
@@ -22,6 +24,8 @@ from engine.training.loop.settings import Training
 class Countdown(ExampleRecipe):
     """Four numbers to 20 and a target to 49, drawn evenly among those that can be reached."""
 
+    searches: ClassVar[tuple[str, ...]] = ("parallel", "serial")  # that it is scored by
+
     def tokenizer(self) -> Tokenizer:
         return trace_tokenizer(WORDS)
 
@@ -29,10 +33,11 @@ class Countdown(ExampleRecipe):
         return example(number, split, self.training.context)
 
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
-        return {name: Score(*score) for name, score in scores(folder, fast).items()}
+        found = scores(folder, fast, self.searches)
+        return {name: Score(*score) for name, score in found.items()}
 
     def samples(self, folder: Path) -> Sequence[str]:
-        return samples(folder)
+        return samples(folder, self.searches)
 
 
 RECIPE = Countdown(

@@ -19,7 +19,8 @@ from engine.training.losses.examples import example_loss
 RECIPES = example_recipes()
 EACH = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 SHIPPED = [recipe for name, recipe in RECIPES.items() if name in shipped()]
-LONG = {"countdown-paths", "part-sums-500k"}  # examples: seconds to score; claims rest on them too
+# Examples: seconds to score; claims rest on them too.
+LONG = {"countdown-imitated-serial", "countdown-paths", "part-sums-500k"}
 EACH_SHIPPED = pytest.mark.parametrize("recipe", SHIPPED, ids=lambda recipe: recipe.name)
 
 

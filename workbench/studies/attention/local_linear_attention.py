@@ -70,6 +70,13 @@ def ahead_of_all(
     return lower_error(update(config, {"regimes": int(value)}), run_config, fast)
 
 
+def ahead_of_named(
+    config: LocalLinearConfig, value: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """Whether it is ahead of the two that the abstract names, there."""
+    return of_the_named(update(config, {"regimes": int(value)}), run_config, fast)
+
+
 def _ahead(found: dict[str, Figure], all_: str) -> Outcome:
     """Whether each rival errs more; the figure is that of the strongest."""
     strongest = min(found.values(), key=lambda figure: figure.value)
@@ -201,6 +208,17 @@ STUDY = Study(
             coarse=(1.0, 4.0, 16.0),
             default=4.0,
             judged=ahead_of_all,
+            log_x=True,
+        ),
+        Regime(
+            "of-the-named",
+            "regimes",
+            (1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+            x="maps that follow one another in a task",
+            y="the stronger of the named rivals' error over ours (×)",
+            coarse=(1.0, 4.0, 16.0),
+            default=4.0,
+            judged=ahead_of_named,
             log_x=True,
         ),
     ),

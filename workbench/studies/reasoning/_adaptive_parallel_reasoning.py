@@ -32,6 +32,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 FIRST = 1 << 21  # the first problem that claims are judged on
 CLOSE = 1e-3  # nats between a log-probability and the one from scratch
 IMITATED, SERIAL = "countdown-imitated", "countdown-reinforced-serial"
+ALONE = "countdown-imitated-serial"  # taught nothing but serial search
 FEW, SOME, FAST, FULL = 60, 100, 120, 1000  # problems of a claim; few where fewer tell as much
 TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fuller steps
 WHOLE = 256  # tokens of a context that the models were made for
@@ -67,7 +68,7 @@ def more(names: tuple[str, str], ours_P: np.ndarray, theirs_P: np.ndarray, what:
 
 
 def equal_context(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same imitating model, the same problems, no context longer than `CONTEXT`."""
+    """Models that imitate, the same problems, no context longer than `CONTEXT`."""
     return with_context(config, CONTEXT, run_config, fast)
 
 
@@ -75,15 +76,17 @@ def with_context(
     config: SpawningConfig, context: float, run_config: RunConfig, fast: bool
 ) -> Outcome:
     """The same with contexts of so many tokens."""
-    same: Changes = {"model": IMITATED, "window": int(context), "critical": 0, "total": 0}
-    threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"}, SOME)
-    serial_P, _ = rights(config, run_config, fast, {**same, "search": "serial"}, SOME)
+    same: Changes = {"window": int(context), "critical": 0, "total": 0}
+    threads: Changes = {**same, "model": IMITATED, "search": "parallel"}
+    threads_P, _ = rights(config, run_config, fast, threads, SOME)
+    serial: Changes = {**same, "model": ALONE, "search": "serial"}
+    serial_P, _ = rights(config, run_config, fast, serial, SOME)
     what = f"with contexts of {context:g} tokens"
     return more(("spawning threads", "serial search"), threads_P, serial_P, what)
 
 
 def equal_critical(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same imitating model; serial search has the model's whole context for its tokens."""
+    """Models that imitate; serial search has the model's whole context for its tokens."""
     return with_critical(config, CRITICAL, run_config, fast)
 
 
@@ -91,9 +94,10 @@ def with_critical(
     config: SpawningConfig, critical: float, run_config: RunConfig, fast: bool
 ) -> Outcome:
     """The same with so many tokens on the critical path."""
-    same: Changes = {"model": IMITATED, "critical": int(critical), "total": 0}
-    threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"}, FEW)
-    serial: Changes = {**same, "search": "serial", "window": WHOLE}
+    same: Changes = {"critical": int(critical), "total": 0}
+    threads: Changes = {**same, "model": IMITATED, "search": "parallel"}
+    threads_P, _ = rights(config, run_config, fast, threads, FEW)
+    serial: Changes = {**same, "model": ALONE, "search": "serial", "window": WHOLE}
     serial_P, _ = rights(config, run_config, fast, serial, FEW)
     what = f"with {critical:g} tokens on the critical path"
     return more(("spawning threads", "serial search"), threads_P, serial_P, what)
@@ -136,7 +140,7 @@ def reinforced_with(
 
 
 def equal_total(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The imitating model by threads beside the vote of serial searches of as many tokens in all.
+    """Imitated threads beside the vote of imitated serial searches of as many tokens in all.
 
     The rival gets at least as many, in whole searches, each with the model's whole context.
     """
@@ -147,13 +151,15 @@ def with_children(
     config: SpawningConfig, children: float, run_config: RunConfig, fast: bool, few: int = FAST
 ) -> Outcome:
     """The same where a join has at most so many children; in small the first `few` problems."""
-    same: Changes = {"model": IMITATED, "critical": 0, "total": 0}
-    threads: Changes = {**same, "search": "parallel", "children": int(children)}
+    same: Changes = {"critical": 0, "total": 0}
+    threads: Changes = {
+        **same, "model": IMITATED, "search": "parallel", "children": int(children)
+    }  # fmt: skip
     ours_P, ours = rights(config, run_config, fast, threads)
     count = few if fast else FULL  # the run of threads is that of another claim, which needs more
     ours_P, spent = ours_P[:count], scores_of(ours)["tokens"][:count].mean()
     logs = list[Log]()
-    serial: Changes = {**same, "search": "serial", "window": WHOLE}
+    serial: Changes = {**same, "model": ALONE, "search": "serial", "window": WHOLE}
     while not logs or sum(scores_of(log)["tokens"].mean() for log in logs) < spent:
         seed = config.seed + len(logs)
         logs.append(rights(config, run_config, fast, {**serial, "seed": seed}, count)[1])

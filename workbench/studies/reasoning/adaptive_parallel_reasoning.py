@@ -21,12 +21,12 @@ from workbench.studies.reasoning._adaptive_parallel_reasoning import (
 from workbench.study import Break, Claim, Regime, Reported, Study
 
 NARROW = (
-    "the map says for which contexts: at 256 tokens, all that the model has, threads still solve "
-    "6 points more [2, 9] (1,000 problems), a third of what the paper has; at 80 no more. "
+    "the map says for which contexts: at 256 tokens, all that the model has, no difference can be "
+    "told (3.6 points [-0.1, 7.3], 1,000 problems), nor at 80. "
 )
-ONE_MODEL = (
-    "The rival is the same model, of whose examples one in four is a serial search; the paper "
-    "trains one for each, so that its rival may be the stronger"
+OWN_RIVAL = (
+    "The rival has a model of its own, as in the paper: the one that learnt both ways, taught a "
+    "million tokens of serial searches more"
 )
 
 
@@ -59,7 +59,7 @@ STUDY = Study(
             check=equal_context,
             reported=Reported(0.755 - 0.573, none=0.0, unit="%"),
             finding="reproduced",
-            why=NARROW + ONE_MODEL,
+            why=NARROW + OWN_RIVAL,
             broken=(Break({"children": 1}, True, "no more than one thread is spawned"),),
         ),
         Claim(
@@ -70,10 +70,10 @@ STUDY = Study(
             check=equal_critical,
             reported=Reported(0.752 - 0.573, none=0.0, unit="%"),
             finding="weaker",
-            quick="undecided",
-            why="at full size 14.1 points [10.6, 17.6] where the paper has 17.9. It is most at "
-            "these 160 tokens: of 80 and 120 threads solve 18 and 10 points less, of 240 6 more. "
-            + ONE_MODEL,
+            quick="reproduced",
+            why="at full size 13.0 points [9.4, 16.6] where the paper has 17.9. It is most at "
+            "these 160 tokens: of 80 and 120 threads solve 18 and 11 points less, of 240 4 more "
+            "[0, 8]. " + OWN_RIVAL,
             broken=(Break({"children": 1}, True, "no more than one thread is spawned"),),
         ),
         Claim(
@@ -88,7 +88,7 @@ STUDY = Study(
             finding="contrary",
             quick="undecided",
             fails=("small", "full"),
-            why="of 1,000 problems 9.9 points less [-13.5, -6.2]. Our threads draw 303 tokens in "
+            why="of 1,000 problems 12.1 points less [-15.8, -8.4]. Our threads draw 303 tokens in "
             "all, 1.2 contexts of 256, where the paper's 20k are five of 4k: in that range the "
             "paper's threads too solve less, and nobody here says how many children to spawn",
             broken=(
@@ -196,14 +196,15 @@ STUDY = Study(
         "drawn evenly among those that can be reached), contexts 128 to 256 tokens instead of "
         "4,096, the model 0.7 M parameters instead of 228 M. The solver spawns once, one level "
         "deep, and how many children it has is drawn at random: finding out that more are better "
-        "is what reinforcement does. One model imitates both searches, as its prompt asks, and "
-        "serial ones are a quarter of its examples: a rival taught nothing else was not trained, "
-        "and what threads have over the imitating one may be less than it is here. Draws are at "
+        "is what reinforcement does. One model imitates both searches, as its prompt asks; the "
+        "rival that imitates goes on from it with serial searches alone (39.0% of 500 problems at "
+        "160 tokens; before, 37.6%). Draws are at "
         "temperature 1, as in training; with the "
         "likeliest token always taken, imitation alone already asks for 7.6 children and "
         "solves 76%, reinforcement 78% (500 problems, no difference that could be told). With "
-        "contexts of 256 tokens threads solve 6 points more than a serial search [2, 9]. "
-        "Of as many tokens in all a vote of serial searches solves more here (65.0% to 55.1%). "
+        "contexts of 256 tokens threads solve no more than a serial search that could be told "
+        "(3.6 points [-0.1, 7.3]). "
+        "Of as many tokens in all a vote of serial searches solves more here (67.2% to 55.1%). "
         "Tokens that a thread reads from others are not counted, only those it generates."
     ),
 )

@@ -19,6 +19,7 @@ REAL: Changes = {
     "executor": "both",
 }
 SUMS, OFF = 1e-5, 0.10  # of a gradient's largest number; of a bubble
+RUNS = 5  # of each schedule
 CHUNKS = {"interleaved_1f1b": 2, "zb_v": 2}  # on each rank; of other schedules one
 KINDS = ("zb_v", "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zero_bubble_search")
 
@@ -41,21 +42,27 @@ def exact_gradients(config: PipelineConfig, run_config: RunConfig, fast: bool) -
 
 def real_bubble(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Four paced ranks beside the clock that is told what each pass took, and how long on average
-    a tensor was on its way and a rank from pass to pass; the median of three runs each."""
+    a tensor was on its way and a rank from pass to pass; the mean of five runs each."""
     errors = {}
     for kind in ("1f1b", "zb_h1") if fast else KINDS:
         found = []
-        for _ in range(1 if fast else 3):
+        for _ in range(1 if fast else RUNS):
             log = run_config(real(config, slow(kind)))
             found.append(of_log(log).of_total / of_log(log, "modelled").of_total - 1)
-        errors[kind] = sorted(found)[len(found) // 2]
+        errors[kind] = Figure.exact(found[0], "%") if fast else Figure.mean(found, "%")
+    worst = max(errors.values(), key=_furthest)
     return Outcome(
-        "measured bubble within 10% of the clock's",
-        ", ".join(f"{kind} {error:+.1%}" for kind, error in errors.items()),
-        max(map(abs, errors.values())) <= OFF,
-        figure=Figure.exact(max(errors.values(), key=abs), "%"),
+        "measured bubble within 10% of the clock's, to the ends of the interval",
+        ", ".join(f"{kind} {error.value:+.1%}" for kind, error in errors.items()),
+        _furthest(worst) <= OFF,
+        figure=worst,
         needed=OFF,
     )
+
+
+def _furthest(figure: Figure) -> float:
+    """How far from 0 its interval goes."""
+    return max(abs(figure.low), abs(figure.high))
 
 
 def slow(kind: str) -> Changes:
@@ -100,7 +107,8 @@ CLAIMS = (
         check=real_bubble,
         reported=Reported(0.0, "equal", tolerance=OFF),
         finding="reproduced",
-        why="the schedule that is furthest off; the paper states no tolerance: it is ours",
+        why="the schedule whose interval over five runs goes furthest; the paper states no "
+        "tolerance: it is ours",
         broken=(
             Break(
                 {"executor": "both", "executor.stall": 0.05},

@@ -35,7 +35,7 @@ from engine.models.compiled_views import FusedViews
 from engine.models.config import ModelConfig
 from engine.models.fused_shapes import DTYPES, in_one_call
 from engine.models.kv import PagedKV
-from engine.models.packed_weights import Codes, read, takes_codes
+from engine.models.packed_weights import Codes, embed, read, takes_codes
 from engine.models.rotary import cos_sin, frequencies
 
 SPLITS = 64  # ways to split attention that are kept
@@ -103,11 +103,11 @@ class Fused:
         config, tokens, rows = self.config, len(batch.tokens_T), len(batch.logits_at_R)
         if not tokens:
             return torch.empty(0, config.vocab)
-        self._run(batch, kv, self._shape(kv, batch.by_slot))
-        assert self._buffers is not None
         wide = _lanes(config.vocab)
-        logits = self._buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
-        return torch.from_numpy(logits.copy())
+        logits = aligned(rows * wide, np.float32, filled=False)  # the caller's from then on
+        self._run(batch, kv, self._shape(kv, batch.by_slot), logits)
+        logits_RV = logits.reshape(rows, wide)[:, : config.vocab]
+        return torch.from_numpy(np.ascontiguousarray(logits_RV))
 
     def timed(self, batch: Batch, kv: PagedKV) -> tuple[Tensor, np.ndarray]:
         """`forward`, and the seconds that each phase of the step took."""
@@ -147,15 +147,22 @@ class Fused:
             self._loop = DecodeLoop(self._step.place, *arguments)
         self._loop(*arguments)
 
-    def _run(self, batch: Batch, kv: PagedKV, shape: Shape) -> Tensor:
-        """A step of that shape; x_TC as it leaves the layers, in memory the next step reuses."""
+    def _run(
+        self, batch: Batch, kv: PagedKV, shape: Shape, logits: np.ndarray | None = None
+    ) -> Tensor:
+        """A step of that shape; x_TC as it leaves the layers, in memory the next step reuses.
+
+        `logits`: where they are written, if that is not to be the next step's, too.
+        """
         tokens, width = len(batch.tokens_T), _lanes(self.config.hidden)
         buffers = self._room(tokens, len(batch.logits_at_R))
+        if logits is not None:
+            buffers = buffers._replace(logits=logits)
         x_TC = buffers.x[: tokens * width].reshape(tokens, width)[:, : self.config.hidden]
         if batch.vectors_NC is None:
-            _embed(self._embedding, batch.tokens_T, x_TC)
+            embed(self._embedding, batch.tokens_T, x_TC)
         else:
-            _embed(self._embedding, np.maximum(batch.tokens_T, 0), x_TC)
+            embed(self._embedding, np.maximum(batch.tokens_T, 0), x_TC)
             at_N, vectors_NC = batch.given()
             x_TC[at_N] = vectors_NC
         inputs = self._inputs(batch, kv)
@@ -286,14 +293,6 @@ class Fused:
         if not self.integers:
             return 0
         return _lanes(max(held_by(matrix, rows) for matrix in self._matrices))
-
-
-def _embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None:
-    """Rows of the table into x, in float32."""
-    rows_TC = table_VC[tokens_T]
-    if rows_TC.dtype == np.uint16:
-        rows_TC = (rows_TC.astype(np.uint32) << 16).view(np.float32)
-    x_TC[:] = rows_TC
 
 
 def _power(count: int) -> int:

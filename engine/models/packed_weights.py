@@ -147,3 +147,11 @@ def _biases(config: ModelConfig, vectors: list[dict[str, Tensor]]) -> np.ndarray
             paths = torch.cat([w[name].detach().float() for name in PATHS], dim=1)
             rows[1:, queries:width] += paths.numpy()
     return found.reshape(-1)
+
+
+def embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None:
+    """Rows of an embedding as `read` gives it into x, in float32."""
+    rows_TC = table_VC[tokens_T]
+    if rows_TC.dtype == np.uint16:
+        rows_TC = (rows_TC.astype(np.uint32) << 16).view(np.float32)
+    x_TC[:] = rows_TC

@@ -22,10 +22,11 @@ from engine.kernels.compiled import address, call, kernel, remembered
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.operator import Variant
 
-# Blocks of queries that share what is read of keys and values. With AVX-512 (Zen 5, two threads, 8
-# heads, 2,048 tokens) four take 0.93 of one's time dense and 0.99 causal at size 64, 0.84 and 0.90
-# at 128; without AVX-512 they gain more.
-TOGETHER = 4
+# Blocks of queries that share what is read of keys and values, the most that leave enough tasks.
+# With AVX-512 (Zen 5, two threads, 8 heads, 2,048 tokens) four take 0.93 of one's time dense and
+# 0.99 causal at size 64, 0.84 and 0.90 at 128; without AVX-512 they gain more. Eight take 0.97 to
+# 0.98 of four's (a Xeon with AVX-512, 512 to 2,048 tokens).
+TOGETHER = (8, 4)
 
 
 @kernel
@@ -51,7 +52,8 @@ def run(
 
 def _together(count: int) -> int:
     """Blocks of queries of a task, where `count` of them leave enough tasks for every thread."""
-    return TOGETHER if count >= 4 * TOGETHER * get_num_threads() else 1
+    most = count // (4 * get_num_threads())
+    return next((together for together in TOGETHER if together <= most), 1)
 
 
 def forward(tensors: Tensors, switches: Switches, keys: int = KEYS) -> tuple[Tensor, Tensor]:

@@ -33,10 +33,10 @@ class Packed:
         return self.data.nbytes
 
 
-def aligned(count: int, dtype: np.dtype | type) -> np.ndarray:
-    """Zeros that start on a cache line, behind which another can be read."""
+def aligned(count: int, dtype: np.dtype | type, filled: bool = True) -> np.ndarray:
+    """Zeros (not `filled`: anything) from a cache line on, behind which another can be read."""
     size = np.dtype(dtype).itemsize * count
-    raw = np.zeros(size + 2 * ALIGN, np.uint8)
+    raw = (np.zeros if filled else np.empty)(size + 2 * ALIGN, np.uint8)
     start = -raw.ctypes.data % ALIGN
     return raw[start : start + size].view(dtype)
 

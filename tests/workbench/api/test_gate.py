@@ -26,7 +26,7 @@ PAGES = (
 )  # fmt: skip
 FILES = (
     "static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js",
-    "modules/x.js", "attention-tiles/x/tile",
+    "modules/x.js", "attention-tiles/x/tile", "thumbnails/flover.png",
 )  # fmt: skip
 BELOW = ("metadata", "autoload.js", "static/js/x.js")
 API = (

@@ -15,7 +15,7 @@ import msgspec
 
 from engine.core.chrome.pieces import Entry
 from engine.core.errors import BadInput
-from engine.core.limits import open_regular
+from engine.core.limits import check, open_regular
 
 MAGIC = b"SQLite format 3\0"
 ROWS = 50_000  # fetched at a time
@@ -23,6 +23,8 @@ STEPS = (
     2_000_000_000  # of SQLite's machine that one query may take: what is no plain table has more
 )
 EVERY = 1_000_000
+LONGEST = 1 << 24  # bytes of one text, whatever makes it
+EACH = 100  # bytes that holding a text takes beside its own, or so
 NANO = 1e-3  # microseconds
 PUSH_POP, START_END = 59, 60  # event types of NVTX ranges
 COPIES = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
@@ -61,6 +63,7 @@ class NsightEntries:
         try:
             with closing(sqlite3.connect(uri, uri=True)) as base:
                 base.execute("PRAGMA trusted_schema = OFF")
+                base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
                 base.set_progress_handler(self._step, EVERY)
                 base.text_factory = lambda data: data.decode("utf-8", "replace")
                 yield from self._entries(base)
@@ -81,8 +84,7 @@ class NsightEntries:
                 "report by `nsys export --type sqlite`"
             )
         if "StringIds" in tables:
-            self.strings = {number: str(text) for number, text in
-                            base.execute("SELECT id, value FROM StringIds")}  # fmt: skip
+            self._read_strings(base)
         if "TARGET_INFO_GPU" in tables:
             named = [{"name": str(name)} for (name,) in
                      base.execute("SELECT name FROM TARGET_INFO_GPU")]  # fmt: skip
@@ -94,6 +96,14 @@ class NsightEntries:
             yield from self._rows(base, CALLS, ("globalTid", "globalTid", "nameId"), "cuda_runtime")
         if RANGES in tables:
             yield from self._ranges(base)
+
+    def _read_strings(self, base: sqlite3.Connection) -> None:
+        """The texts that rows name by number, as long as they are not too much to hold."""
+        held = 0
+        for number, value in base.execute("SELECT id, value FROM StringIds"):
+            self.strings[number] = text = str(value)
+            held += len(text) + EACH
+            check(self.path.name, "bytes of texts that rows name", held, "text_bytes")
 
     def _rows(
         self, base: sqlite3.Connection, table: str, columns: tuple[str, str, str], kind: str

@@ -9,6 +9,7 @@ import pytest
 from engine.core.chrome.device_trace import DeviceTrace
 from engine.core.chrome.read import read_chrome
 from engine.core.errors import BadInput
+from engine.core.limits import changed
 from tests.engine.core.chrome.traced import waits, written
 from workbench.traces.read import open_log
 
@@ -74,3 +75,18 @@ def test_what_is_no_export_or_damaged_is_said_in_a_line(tmp_path):
     (tmp_path / "cut.sqlite").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadInput, match="cut.sqlite: cannot be read as SQLite"):
         open_log(tmp_path / "cut.sqlite")
+
+
+def test_texts_are_weighed_before_they_are_held(tmp_path):
+    path = exported(tmp_path / "r.sqlite", waits())
+    with changed(text_bytes=300), pytest.raises(BadInput, match="over the limit text_bytes=300"):
+        open_log(path)
+    with closing(sqlite3.connect(path)) as base:  # a text that a schema makes of nothing
+        base.executescript(
+            "DROP TABLE StringIds;"
+            "CREATE TABLE StringIds (id INTEGER, value TEXT AS (hex(zeroblob(300000000))));"
+            "INSERT INTO StringIds (id) VALUES (1);"
+        )
+        base.commit()
+    with pytest.raises(BadInput, match="cannot be read as SQLite"):
+        open_log(path)

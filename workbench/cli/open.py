@@ -28,10 +28,12 @@ def run(args: argparse.Namespace) -> int:
 
     for file in args.files:  # a bad file is said before the browser opens
         if Path(file).is_dir():
-            raise BadInput(f"{file}: a folder; give a run (.run) or a trace (.json, .json.gz)")
+            raise BadInput(
+                f"{file}: a folder; give a run (.run) or a trace (.json, .json.gz, .sqlite)"
+            )
         if not file.lower().endswith(SUFFIXES):
             load(file)
         elif not Path(file).is_file():
-            raise BadInput(f"{file}: no such file; give a Chrome trace (.json, .json.gz)")
+            raise BadInput(f"{file}: no such file; give a trace (.json, .json.gz, .sqlite)")
     page = f"/run?file={quote(args.files[0])}"
     return serve_app(args.port, not args.no_browser, page, runs=tuple(args.files))

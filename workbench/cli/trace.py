@@ -15,7 +15,8 @@ ABOUT = """write a run as a Chrome trace (for Perfetto), or a Chrome trace as a 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", nargs="+",
-        help="a run (.run), or a profiler's trace (.json, .json.gz); several: the ranks of one job",
+        help="a run (.run), or a profiler's trace (.json, .json.gz, .sqlite); several: the ranks "
+        "of one job",
     )  # fmt: skip
     parser.add_argument(
         "--breakdown", action="store_true",

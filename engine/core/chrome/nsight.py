@@ -1,7 +1,8 @@
 """Nsight Systems' SQLite export (`nsys export --type sqlite`) as entries of the Chrome format.
 
 Read-only, a table at a time: kernels, copies and fills in their streams, the calls that launched
-them, and NVTX ranges. Times of the export are nanoseconds, of the format microseconds.
+them, and NVTX ranges, of one process. Of CUDA graphs what `--cuda-graph-trace=node` records: graphs
+traced as wholes are left out. Times of the export are nanoseconds, of the format microseconds.
 """
 
 import json
@@ -18,12 +19,10 @@ from engine.core.errors import BadInput
 from engine.core.limits import check, open_regular
 
 MAGIC = b"SQLite format 3\0"
-ROWS = 50_000  # fetched at a time
-STEPS = (
-    2_000_000_000  # of SQLite's machine that one query may take: what is no plain table has more
-)
+ROWS = 10_000  # fetched at a time
+STEPS = 2_000_000_000  # of SQLite's machine that one file may take
 EVERY = 1_000_000
-LONGEST = 1 << 24  # bytes of one text, whatever makes it
+LONGEST = 1 << 20  # bytes of one text, whatever makes it
 EACH = 100  # bytes that holding a text takes beside its own, or so
 NANO = 1e-3  # microseconds
 PUSH_POP, START_END = 59, 60  # event types of NVTX ranges
@@ -34,6 +33,7 @@ WORK = (("kernel", f"{GPU}KERNEL", "shortName"), ("gpu_memcpy", f"{GPU}MEMCPY", 
         ("gpu_memset", f"{GPU}MEMSET", ""))  # fmt: skip
 CALLS = f"{GPU}RUNTIME"
 RANGES = "NVTX_EVENTS"
+READ = {"StringIds", "TARGET_INFO_GPU", CALLS, RANGES, *(table for _, table, _ in WORK)}
 THREAD = 1 << 24  # a globalTid ends with the thread's number, before it stands the process's
 
 
@@ -59,6 +59,7 @@ class NsightEntries:
         self.streams: set[tuple[int | str, int | str]] = set()  # named so far
 
     def __iter__(self) -> Iterator[list[Entry]]:
+        check(self.path.name, "bytes", self.path.stat().st_size, "unpacked_bytes")
         uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(uri, uri=True)) as base:
@@ -76,8 +77,13 @@ class NsightEntries:
         return self.steps > STEPS
 
     def _entries(self, base: sqlite3.Connection) -> Iterator[list[Entry]]:
-        tables = {name for (name,) in base.execute("SELECT name FROM sqlite_master "
-                                                   "WHERE type = 'table'")}  # fmt: skip
+        tables = {
+            name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        for table in tables & READ:  # of a plain table nothing is computed as it is read
+            columns = base.execute("SELECT hidden FROM pragma_table_xinfo(?)", (table,))
+            if any(hidden for (hidden,) in columns):
+                raise BadInput(f"{self.path.name}: {table} has computed columns; give an export")
         if not tables & {table for _, table, _ in WORK}:
             raise BadInput(
                 f"{self.path.name}: a SQLite file without CUDA work of Nsight Systems; export the "

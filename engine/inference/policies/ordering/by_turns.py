@@ -10,7 +10,11 @@ from engine.inference.requests.request import Request
 
 
 class ByTurns(Ordering):
-    """Requests that came alone go by arrival; those of one source take turns with all others."""
+    """Requests that came alone go by arrival; those of one source take turns with all others.
+
+    A source is a call, not who made it: under requests that come alone without end a call of many
+    keeps one row, until `patience` ends its others' wait.
+    """
 
     kind: Literal["by_turns"] = "by_turns"
     displace: bool = knob(

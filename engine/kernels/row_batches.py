@@ -5,7 +5,7 @@ Shape letters: R rows, W tokens of a row, P pages of a row, B sequences of the s
 
 import numpy as np
 
-from engine.kernels.compiled import checked, serial
+from engine.kernels.compiled import checked
 
 
 @checked
@@ -39,7 +39,7 @@ def pack(
             table_BP[b, i] = tables_RP[row, i]
 
 
-@serial
+@checked
 def ones(
     tokens_RW: np.ndarray,
     tables_RP: np.ndarray,
@@ -49,7 +49,7 @@ def ones(
     arrays_4B: np.ndarray,
     table_BP: np.ndarray,
 ) -> None:
-    """`pack` where each sequence has one new token, the one at `starts_B`; no index is checked.
+    """`pack` where each sequence has one new token, the one at `starts_B`.
 
     `arrays_4B`: the new tokens, their positions, their slots, and what each sees.
     """

@@ -36,7 +36,8 @@ def model(family):
 
 
 def test_answers_are_the_same_alone_in_chunks_and_after_yielding(family, model, full):
-    """Each family yields in one of two ways, by turns; with --full in both."""
+    """One family yields in one way, the next in the other, the same at each commit; with --full
+    each in both."""
     alone = [serve(real_engine(model, prefix_sharing=False)[0], [one])[0] for one in job()]
     assert serve(real_engine(model, pages=200, step_tokens=9)[0], job()) == alone
     one = YIELDING[FAMILIES.index(family) % len(YIELDING)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.events import Branch
-from engine.inference.requests.request import Request
+from engine.inference.requests.request import Request, Source
 from tests.engine.inference.small import engine, request, serve
 
 PATIENCE = 40
@@ -33,6 +33,11 @@ def adversary(pattern: str, draw: np.random.Generator) -> tuple[Request, list[tu
         elif pattern == "new users":
             one = request(6, step, max_tokens=14)
             one.user = f"user {step}"
+        elif pattern == "of one call":  # whose other request runs all the while
+            one = request(2, step, max_tokens=12)
+            if not step:
+                one = request(2, step, max_tokens=24)
+                one.source = victim.source = Source()
         elif pattern == "large":
             one = request(44, step, max_tokens=12)
         else:
@@ -46,7 +51,9 @@ ORDERINGS = ["fcfs", "shortest_first", "priority", "fair_share", "by_turns"]
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS)
-@pytest.mark.parametrize("pattern", ["short", "urgent", "new users", "large", "mixed"])
+@pytest.mark.parametrize(
+    "pattern", ["short", "urgent", "new users", "of one call", "large", "mixed"]
+)
 def test_no_request_waits_longer_than_its_patience_and_the_work_before_it(ordering, pattern, full):
     for seed in range(25 if full else 3):
         draw = np.random.default_rng(seed)
@@ -89,6 +96,21 @@ def test_without_patience_the_same_arrivals_do_starve():
             extra = request(6, 1000 + step, max_tokens=14)
             extra.priority = 9
             held.add(extra)
+        held.step()
+    assert not victim.over, "or the bound above could not fail"
+
+
+def test_without_patience_requests_that_come_alone_starve_a_call_whose_other_request_runs():
+    held, _ = engine(ordering="by_turns", patience=10_000, pages=400, max_running=2, step_tokens=16)
+    victim, arrivals = adversary("of one call", np.random.default_rng(0))
+    _, first = arrivals[0]
+    arrivals[0] = 0, request(2, 0, max_tokens=300)
+    arrivals[0][1].source = first.source
+    for step in range(250):
+        for one in [one for when, one in arrivals if when == step]:
+            held.add(one)
+        if step == 4:
+            held.add(victim)
         held.step()
     assert not victim.over, "or the bound above could not fail"
 

@@ -1,6 +1,7 @@
 """One token a row: the batch is what the general packing makes."""
 
 import numpy as np
+import pytest
 
 from engine.inference.executors.tensors.gather import one_each, pack_rows
 from engine.inference.requests.rows import Rows
@@ -27,3 +28,9 @@ def test_a_token_of_each_row_is_packed_as_any_number_is():
         4,
         5,
     ]
+
+
+def test_a_place_that_no_row_has_is_refused():
+    rows = Rows(9, 4)
+    with pytest.raises(IndexError):
+        one_each(rows, np.array([3]), np.array([rows.tokens.shape[1] + 100], np.int32))

@@ -2,8 +2,8 @@
 
 import { css, mix } from "./colors.js";
 import { clockTime, grouped } from "./numbers.js";
+import { ownerSwatch } from "./swatch.js";
 import { fit } from "./text.js";
-import { textured } from "./texture.js";
 import { GAP } from "./timeline.js";
 import { beginsBranch, surety } from "./token_text.js";
 
@@ -54,8 +54,7 @@ export function drawReading(ctx, timeline, tokens, at, top) {
 // Whose text it is, and how much of it there is by then.
 function readingHead(ctx, timeline, tokens, list, at, isLatest, y) {
   const { frame, card } = timeline, { colors } = card, place = timeline.at(at.lane);
-  ctx.fillStyle = textured(ctx, colors.hues[frame.hue[place]], frame.texture[place], colors.paper);
-  ctx.fillRect(0, y - 5, 10, 10);
+  ownerSwatch(ctx, colors.hues[frame.hue[place]], frame.texture[place], colors.paper, 0, y);
   ctx.font = `600 12px ${colors.font}`;
   ctx.fillStyle = css(colors.ink);
   const name = fit(ctx, frame.names[place], 200);

@@ -1,5 +1,5 @@
-// Textures: the second mark of owners whose hue repeats, and the hatching of what is modelled, which
-// nothing else wears.
+// Textures: dots, the second mark of owners whose hue repeats; and hatching, slanted lines that stand
+// behind what is modelled and nowhere else.
 
 import { css, mix } from "./colors.js";
 
@@ -53,13 +53,22 @@ function tileOf(color, texture, paper) {
   return tile;
 }
 
-// Diagonal lines over a box: modelled, not real.
+const HATCHED = 8; // pixels from line to line
+const HATCH = 0.2; // of ink in the paper
+
+// One band behind all marks of a plot that is modelled. On marks it would be a flicker: they are a
+// few pixels wide.
+export function hatchBand(ctx, { paper, ink }, x, y, width, height) {
+  if (width > 0 && height > 0) hatch(ctx, x, y, width, height, mix(paper, ink, HATCH));
+}
+
+// Slanted lines over a box: modelled, not real.
 export function hatch(ctx, x, y, width, height, color) {
   ctx.strokeStyle = css(color);
   ctx.lineWidth = 1;
   ctx.beginPath();
-  const first = Math.floor((x - height) / 5) * 5;
-  for (let at = first; at < x + width; at += 5) {
+  const first = Math.floor((x - height) / HATCHED) * HATCHED;
+  for (let at = first; at < x + width; at += HATCHED) {
     const from = Math.max(at, x), to = Math.min(at + height, x + width);
     if (to <= from) continue;
     ctx.moveTo(from, y + height - (from - at));

@@ -10,7 +10,8 @@ import { make } from "../page/nodes.js";
 import { Finder } from "./finder.js";
 import { ago, clamp, clockTime, seconds, timeTicks } from "./numbers.js";
 import { fit } from "./text.js";
-import { textured } from "./texture.js";
+import { SWATCH, ownerSwatch } from "./swatch.js";
+import { hatchBand } from "./texture.js";
 import { Minimap } from "./minimap.js";
 import { TimeRange } from "./time_range.js";
 
@@ -185,6 +186,7 @@ export class Timeline {
     ctx.beginPath();
     ctx.rect(this.left - 1, 0, width - this.left - GAP + 6, this.bottom);
     ctx.clip();
+    if (this.frame.modelled && !this.view.hatches) this.hatchBehind(ctx);
     this.view.draw(ctx, this);
     const now = this.x(scale.at(cursor));
     // What comes after the cursor is faint; not where all of a part that a view chose itself does.
@@ -204,6 +206,12 @@ export class Timeline {
     this.card.say(this.view.said(this, scope));
     if (this.button) this.button.parentNode.style.display = this.part || this.held ? "" : "none";
     this.tell();
+  }
+
+  // Behind all that is modelled. A view that paints a ground of its own `hatches` upon that.
+  hatchBehind(ctx) {
+    const { left, top, width, bottom } = this;
+    hatchBand(ctx, this.card.colors, left, this.mini?.high || 0, width - left - GAP, bottom - (this.mini?.high || 0));
   }
 
   stripes(ctx) {
@@ -240,13 +248,10 @@ export class Timeline {
       const y = this.y(lane) + this.pitch / 2;
       const hue = this.frame.hue && colors.hues[this.frame.hue[place]];
       const inset = this.frame.depth ? INSET * Math.min(this.frame.depth[place], DEEPEST_INSET) : 0;
-      if (hue) {
-        ctx.fillStyle = textured(ctx, hue, this.frame.texture[place], colors.paper);
-        ctx.fillRect(inset, y - 5, 10, 10);
-      }
+      if (hue) ownerSwatch(ctx, hue, this.frame.texture[place], colors.paper, inset, y);
       ctx.font = `${picked ? 600 : 400} 12px ${colors.font}`;
       ctx.fillStyle = css(colors.ink);
-      ctx.fillText(fit(ctx, name, this.left - inset - (hue ? 24 : 8)), inset + (hue ? 16 : 0), y + 0.5);
+      ctx.fillText(fit(ctx, name, this.left - inset - (hue ? SWATCH + 14 : 8)), inset + (hue ? SWATCH + 6 : 0), y + 0.5);
     }
     ctx.restore();
     ctx.font = `12px ${colors.font}`;

@@ -4,6 +4,7 @@
 import { make } from "../../page/nodes.js";
 import { grouped, three, worded } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
+import { hatchBand } from "../../canvas/texture.js";
 import { drawCell, drawTile } from "./tile.js";
 import { layout } from "./layout.js";
 import { drawMoves } from "./moves.js";
@@ -28,6 +29,7 @@ function render({ model, el }) {
   card.surface(area, (ctx, width, height) => {
     const { frame } = card;
     places = layout(frame, width, height);
+    if (frame.modelled) hatchBand(ctx, card.colors, 0, 0, width, height);
     ctx.textBaseline = "alphabetic";
     for (const pool of places.pools) {
       ctx.fillStyle = `rgb(${card.colors.faint})`;

@@ -10,7 +10,6 @@ export function drawTile(ctx, card, i, { x, y, w, h }, lit) {
   const { frame, colors } = card, dead = frame.dead[i];
   ctx.fillStyle = css(colors.raised);
   ctx.fillRect(x, y, w, h);
-  if (frame.modelled) hatch(ctx, colors, x, y, w, h);
   ctx.strokeStyle = css(dead ? colors.wrong : lit ? colors.ink : colors.line);
   ctx.lineWidth = lit || dead ? 2 : 1;
   ctx.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
@@ -64,23 +63,6 @@ function level(ctx, colors, x, y, w, h, used, cached) {
   ctx.fillRect(x, y + h - dark - light, w, light);
   ctx.fillStyle = css(colors.hues[2]);
   ctx.fillRect(x, y + h - dark, w, dark);
-}
-
-// Modelled, as everywhere: thin slanted lines behind.
-function hatch(ctx, colors, x, y, w, h) {
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(x, y, w, h);
-  ctx.clip();
-  ctx.strokeStyle = css(colors.line, 0.5);
-  ctx.lineWidth = 1;
-  ctx.beginPath();
-  for (let at = -h; at < w; at += 9) {
-    ctx.moveTo(x + at, y + h);
-    ctx.lineTo(x + at + h, y);
-  }
-  ctx.stroke();
-  ctx.restore();
 }
 
 export function drawCell(ctx, card, i, { x, y, w, h }, lit) {

@@ -3,7 +3,7 @@
 import { css, mix } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { ago, clamp, clockTime, countBelow, grouped, seconds, timeTicks } from "../../canvas/numbers.js";
-import { hatch } from "../../canvas/texture.js";
+import { hatchBand } from "../../canvas/texture.js";
 
 const LEGEND_WIDTH = 104;
 const LEVEL_AXIS = 18;
@@ -37,6 +37,7 @@ export class Levels {
     const end = Math.max(cursor, frame.time[frame.time.length - 1]); // nothing happened since
     ctx.fillStyle = css(tones.free);
     ctx.fillRect(0, top, x(end), bottom - top);
+    if (frame.modelled) hatchBand(ctx, colors, 0, top, x(end), bottom - top);
     const both = frame.used.map((n, i) => n + frame.cached[i]);
     for (const [values, tone] of [[both, tones.cached], [frame.used, tones.used]]) {
       ctx.beginPath();
@@ -50,7 +51,6 @@ export class Levels {
       ctx.fillStyle = css(tone);
       ctx.fill();
     }
-    if (frame.modelled) hatch(ctx, 0, top, x(end), bottom - top, mix(colors.paper, colors.ink, 0.2));
     this.host(ctx, x, y, end);
     this.axis(ctx, right, bottom, top);
     this.legend(ctx, right + 14, tones);

@@ -4,7 +4,7 @@ import { css, mix, textOn } from "../../canvas/colors.js";
 import { NOBODY } from "../../canvas/frames.js";
 import { grouped, three } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
-import { textured } from "../../canvas/texture.js";
+import { ownerSwatch } from "../../canvas/swatch.js";
 import { CACHED, CAPTION, FREE, GUTTER, USED } from "./states.js";
 
 export function drawOverCells(cells, ctx, width, height) {
@@ -89,8 +89,7 @@ function nameRows(cells, ctx, width) {
     const y = (line + 0.5) * layout.pitch / ratio;
     const name = frame.owners[frame.row_owner[row]];
     const color = colors.hues[frame.owner_hue[frame.row_owner[row]]];
-    ctx.fillStyle = textured(ctx, color, frame.owner_texture[frame.row_owner[row]], colors.paper);
-    ctx.fillRect(0, y - 5, 10, 10);
+    ownerSwatch(ctx, color, frame.owner_texture[frame.row_owner[row]], colors.paper, 0, y);
     ctx.fillStyle = css(colors.ink);
     ctx.font = `${name === chosen ? 600 : 400} 12px ${colors.font}`;
     ctx.fillText(fit(ctx, name, GUTTER - 22), 16, y + 0.5);

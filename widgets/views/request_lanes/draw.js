@@ -6,7 +6,6 @@ import { make } from "../../page/nodes.js";
 import { clamp, clockTime, countBelow, grouped, seconds } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
 import { fit } from "../../canvas/text.js";
-import { hatch, textured } from "../../canvas/texture.js";
 import { GAP, NAMES, Timeline } from "../../canvas/timeline.js";
 import { drawJourneys, journeyWords } from "./journeys.js";
 import { lanesLegend } from "./legend.js";
@@ -150,7 +149,6 @@ function drawStrip(ctx, timeline, lit) {
     ctx.lineTo(middle + 5, STRIP_BASE + 9);
     ctx.fill();
   }
-  if (frame.modelled) hatch(ctx, NAMES, 4, timeline.width - NAMES - GAP, STRIP_BASE - 4, colors.paper);
   ctx.fillStyle = css(colors.idle);
   ctx.fillRect(NAMES, STRIP_BASE, timeline.width - NAMES - GAP, 1);
   timeline.heading = ["Steps", `${grouped(most)} tokens`];
@@ -199,16 +197,15 @@ function drawStretches(ctx, timeline) {
 }
 
 function drawChunks(ctx, timeline) {
-  const { frame, card } = timeline, { colors } = card, high = Math.max(5, timeline.pitch * 0.8);
+  const { frame } = timeline, high = Math.max(5, timeline.pitch * 0.8);
   for (let i = 0; i < frame.chunk_lane.length; i++) {
     const lane = frame.chunk_lane[i], y = timeline.y(lane) + timeline.pitch / 2;
     if (y + high < timeline.top || y - high > timeline.bottom || !timeline.known(lane)) continue;
     const left = timeline.x(frame.chunk_start[i]), right = timeline.x(frame.chunk_stop[i]);
     if (right < NAMES || left > timeline.width) continue;
     const width = Math.max(2, right - left - 1), color = timeline.color(lane);
-    ctx.fillStyle = textured(ctx, color, frame.texture[timeline.at(lane)], colors.paper);
+    ctx.fillStyle = css(color);
     ctx.fillRect(left, y - high / 2, width, high);
-    if (frame.modelled) hatch(ctx, left, y - high / 2, width, high, mix(color, colors.paper, 0.5));
     const text = grouped(frame.chunk_last[i] - frame.chunk_first[i]);
     const size = ctx.measureText(text).width;
     if (high < 12 || size > width - 6) continue;

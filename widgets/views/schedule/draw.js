@@ -32,6 +32,7 @@ function render({ model, el }) {
   const view = {
     head: 4,
     left: NAME_ROOM[0],
+    hatches: true, // upon the grounds of its rows
     mini: (frame) => frame.mini,
     pieces,
     get foot() { return card.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },

@@ -3,7 +3,7 @@
 import { css } from "../../canvas/colors.js";
 import { countBelow, worded } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
-import { hatch } from "../../canvas/texture.js";
+import { hatchBand } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 
 // Hues of kinds by their place in the stack: neighbours differ in lightness; those of passes come last.
@@ -45,6 +45,7 @@ export function drawMemory(ctx, t, row, top) {
   ctx.beginPath();
   ctx.rect(t.left, top + MEMORY_HEAD - 4, right - t.left, MEMORY_HIGH + 4);
   ctx.clip();
+  if (frame.modelled) hatchBand(ctx, colors, t.left, top + MEMORY_HEAD - 4, right - t.left, MEMORY_HIGH + 4);
   const below = new Float64Array(count), end = t.x(frame.now);
   for (let kind = 0; kind < kinds.length; kind++) {
     const value = (i) => frame.memory_value[kind * all + first + i], x = (i) => t.x(frame.memory_time[first + i]);
@@ -62,7 +63,6 @@ export function drawMemory(ctx, t, row, top) {
     ctx.fill();
     for (let i = 0; i < count; i++) below[i] += value(i);
   }
-  if (frame.modelled) hatch(ctx, t.left, top, right - t.left, base - top, colors.paper);
   ctx.restore();
   memoryAxis(ctx, t, row, base, y);
 }

@@ -3,7 +3,6 @@
 
 import { css, mix } from "../../canvas/colors.js";
 import { grouped, seconds, worded } from "../../canvas/numbers.js";
-import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 
 export const MESSAGE_SIDES = [["sent", 4], ["received", 5]]; // words and hues of the two halves of a strip
@@ -24,18 +23,23 @@ function stripHalf(t, row, side) {
   return [t.y(row) + t.pitch - (t.pitch < 9 ? 0 : 2) - (2 - side) * each, each];
 }
 
+// The ground of each row's strip.
+export function messageGround(ctx, t) {
+  const { frame, colors } = t.card;
+  if (!frame.move_row || t.pitch < 12) return;
+  ctx.fillStyle = css(mix(colors.paper, colors.idle, 0.25));
+  const left = Math.max(t.left, t.x(frame.begin)), wide = Math.min(t.width - GAP, t.x(frame.now)) - left;
+  for (const row of t.visible()) {
+    const [top, high] = stripHalf(t, row, 0);
+    ctx.fillRect(left, top, Math.max(0, wide), 2 * high);
+  }
+}
+
 export function drawMessages(ctx, t, lit) {
   const { frame, colors } = t.card;
   if (!frame.move_row) return;
   const fills = MESSAGE_SIDES.map(([, hue]) => [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
     .map((part) => css(colors.hues[hue], part)));
-  ctx.fillStyle = css(mix(colors.paper, colors.idle, 0.25));
-  const left = Math.max(t.left, t.x(frame.begin)), wide = Math.min(t.width - GAP, t.x(frame.now)) - left;
-  for (const row of t.pitch < 12 ? [] : t.visible()) {
-    const [top, high] = stripHalf(t, row, 0);
-    ctx.fillRect(left, top, Math.max(0, wide), 2 * high);
-    if (frame.modelled) hatch(ctx, left, top, Math.max(0, wide), 2 * high, colors.paper);
-  }
   for (let i = 0; i < frame.move_row.length; i++) {
     const row = frame.move_row[i];
     if (row < t.first - 1 || row > t.first + t.fits) continue;

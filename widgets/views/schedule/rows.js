@@ -1,11 +1,11 @@
 // The spans of a schedule in their rows, drawn once and kept until something about them changes.
 
 import { css, mix, textOn } from "../../canvas/colors.js";
-import { hatch } from "../../canvas/texture.js";
+import { hatch, hatchBand } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 import { eachInSight } from "./in_sight.js";
 import { drawGaps } from "./launches.js";
-import { drawMessages, stripRoom } from "./messages.js";
+import { drawMessages, messageGround, stripRoom } from "./messages.js";
 import { Shares, areShort } from "./shares.js";
 
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
@@ -81,6 +81,8 @@ export class ScheduleRows {
     ctx.rect(t.left, t.top, t.width - t.left - GAP, t.bottom - t.top);
     ctx.clip();
     this.ground(ctx, t, looks);
+    if (frame.modelled) hatchBand(ctx, colors, t.left, t.top, t.width - t.left - GAP, t.bottom - t.top);
+    messageGround(ctx, t);
     this.shares = areShort(t) ? new Shares(t) : null;
     if (!this.shares) drawGaps(ctx, t);
     const isRowLit = (row) => !lit || row === lit.row;
@@ -101,7 +103,7 @@ export class ScheduleRows {
       if (seen > 9 && high >= 12) shown.push([i, left, top, seen, high, place]);
     }
     drawMessages(ctx, t, lit);
-    this.hatched(ctx, t);
+    if (frame.layers > 1) this.hatched(ctx, t);
     for (const [i, left, top, seen, high, place] of shown) {
       const text = this.label(ctx, i, seen - 4);
       if (!text) continue;
@@ -129,13 +131,13 @@ export class ScheduleRows {
     }
   }
 
-  // Modelled spans are hatched in the paper's colour: between them it does not show.
+  // The modelled layer under a measured one is a band of its own in each row, hatched in the paper's
+  // colour: between its spans it does not show.
   hatched(ctx, t) {
     const { frame, colors } = this.card, gap = t.pitch < 9 ? 1 : 4, high = t.pitch - gap - stripRoom(t);
-    if (!frame.modelled && frame.layers < 2) return;
     const right = Math.min(t.width - GAP, t.x(frame.now)), paper = mix(colors.paper, colors.idle, 0.15);
     for (const lane of t.visible()) {
-      const top = t.y(lane) + gap / 2, skip = frame.layers > 1 ? high * REAL_SHARE : 0;
+      const top = t.y(lane) + gap / 2, skip = high * REAL_SHARE;
       hatch(ctx, t.left, top + skip, right - t.left, high - skip, paper);
     }
   }

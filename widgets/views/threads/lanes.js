@@ -3,7 +3,6 @@
 import { css, mix, pixel, textOn } from "../../canvas/colors.js";
 import { clamp, countBelow } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
-import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 import { DECODER, Tokens, outlineToken, readable, surety } from "../../canvas/token_text.js";
 import { laneReach } from "./scales.js";
@@ -232,7 +231,6 @@ export class ThreadLanes {
     ctx.fillStyle = css(textOn(color));
     ctx.fillText(fit(ctx, text, width - 5), x + 3, y + 0.5);
     if (refused) ctx.fillRect(x + 2, y, Math.min(wide + 2, width - 4), 1);
-    if (frame.modelled) hatch(ctx, x, y + high / 2 - 3, width, 3, this.card.colors.paper);
     if (isHovered) outlineToken(ctx, this.card.colors, x, y, width, high);
     t.readable += 1;
     return true;

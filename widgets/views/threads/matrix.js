@@ -4,7 +4,7 @@ import { css, mix, textOn } from "../../canvas/colors.js";
 import { clamp, grouped } from "../../canvas/numbers.js";
 import { LINE, LINES, READ_HEAD } from "../../canvas/reading.js";
 import { fit } from "../../canvas/text.js";
-import { hatch } from "../../canvas/texture.js";
+import { hatchBand } from "../../canvas/texture.js";
 import { readable } from "../../canvas/token_text.js";
 
 const LEAST_CELL = 5;
@@ -87,6 +87,7 @@ export class SightMatrix {
     ctx.beginPath();
     ctx.rect(0, t.top - 1, width, t.bottom - t.top + 2);
     ctx.clip();
+    if (frame.modelled) hatchBand(ctx, colors, MATRIX_PAD, t.top, right - MATRIX_PAD, Math.min(t.bottom, t.y(frame.lanes)) - t.top);
     this.grid(ctx, t, right);
     for (const lane of t.visible()) this.row(ctx, t, lane);
     this.outline(ctx, t);
@@ -148,7 +149,6 @@ export class SightMatrix {
       const x = MATRIX_PAD + block * this.wide;
       ctx.fillStyle = fill;
       ctx.fillRect(x + gap, y + gap, this.wide - 2 * gap - 0.5, t.pitch - 2 * gap - 0.5);
-      if (frame.modelled && isTall) hatch(ctx, x + gap, y + t.pitch - 5, this.wide - 2 * gap, 4, colors.paper);
       if (!isTall || this.wide < 12) continue;
       const text = grouped(value);
       if (ctx.measureText(text).width > this.wide - 4) continue;

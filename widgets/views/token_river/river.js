@@ -3,7 +3,6 @@
 import { css, mix, textOn } from "../../canvas/colors.js";
 import { clamp, clockTime, three } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
-import { hatch } from "../../canvas/texture.js";
 import { beginsBranch, outlineToken, surety } from "../../canvas/token_text.js";
 
 function tokenColor(timeline, i) {
@@ -76,7 +75,6 @@ function drawToken(ctx, timeline, tokens, i, last, hovered) {
       ctx.fillText(shown, x + 3, y + 0.5);
       if (refused) ctx.fillRect(x + 2, y, Math.min(wide + 2, width - 4), 1);
       if (beginsBranch(frame, i)) branchMark(ctx, colors, x, y, high);
-      if (frame.modelled) hatch(ctx, x, y + high / 2 - 3, width, 3, colors.paper);
       if (i === hovered) outlineToken(ctx, colors, x, y, width, high);
       timeline.readable += 1;
       return x;

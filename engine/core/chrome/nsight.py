@@ -1,8 +1,10 @@
 """Nsight Systems' SQLite export (`nsys export --type sqlite`) as entries of the Chrome format.
 
 Read-only, a table at a time: kernels, copies and fills in their streams, the calls that launched
-them, and NVTX ranges, of one process. Of CUDA graphs what `--cuda-graph-trace=node` records: graphs
-traced as wholes are left out. Times of the export are nanoseconds, of the format microseconds.
+them, and NVTX ranges. Of several processes each stream and each launch is its own process's, and a
+device is the one that the process calls by that number. Of CUDA graphs what
+`--cuda-graph-trace=node` records: graphs traced as wholes are left out. Times of the export are
+nanoseconds, of the format microseconds.
 """
 
 import json
@@ -33,8 +35,13 @@ WORK = (("kernel", f"{GPU}KERNEL", "shortName"), ("gpu_memcpy", f"{GPU}MEMCPY", 
         ("gpu_memset", f"{GPU}MEMSET", ""))  # fmt: skip
 CALLS = f"{GPU}RUNTIME"
 RANGES = "NVTX_EVENTS"
-READ = {"StringIds", "TARGET_INFO_GPU", CALLS, RANGES, *(table for _, table, _ in WORK)}
+PROCESSES, DEVICES = "PROCESSES", "TARGET_INFO_CUDA_DEVICE"
+READ = {"StringIds", "TARGET_INFO_GPU", CALLS, RANGES, PROCESSES, DEVICES,
+        *(table for _, table, _ in WORK)}  # fmt: skip
 THREAD = 1 << 24  # a globalTid ends with the thread's number, before it stands the process's
+APART = 1 << 32  # between the correlation ids of two processes, which are of 32 bits
+SHOWN = 40  # characters of a program's name
+MOST = 10_000  # processes, and devices of processes, that are told apart
 
 
 def is_nsight(path: Path) -> bool:
@@ -56,7 +63,10 @@ class NsightEntries:
         self.path, self.left_out, self.cut, self.head = path, 0, False, b""
         self.steps = 0
         self.strings: dict[int, str] = {}
-        self.streams: set[tuple[int | str, int | str]] = set()  # named so far
+        self.named: set[tuple[int | str, int | str]] = set()  # lanes named so far
+        self.processes: dict[int, int] = {}  # that use a device, where several do: their order
+        self.programs: dict[int, str] = {}  # what a process runs
+        self.device: dict[tuple[int, int], int] = {}  # (process's number, its name for it) -> GPU
 
     def __iter__(self) -> Iterator[list[Entry]]:
         check(self.path.name, "bytes", self.path.stat().st_size, "unpacked_bytes")
@@ -80,10 +90,16 @@ class NsightEntries:
         tables = {
             name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
+        has: dict[str, set[str]] = {}
         for table in tables & READ:  # of a plain table nothing is computed as it is read
-            columns = base.execute("SELECT hidden FROM pragma_table_xinfo(?)", (table,))
-            if any(hidden for (hidden,) in columns):
-                raise BadInput(f"{self.path.name}: {table} has computed columns; give an export")
+            columns = base.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (table,))
+            has[table] = set()
+            for name, hidden in columns:
+                has[table].add(name)
+                if hidden:
+                    raise BadInput(
+                        f"{self.path.name}: {table} has computed columns; give an export"
+                    )
         if not tables & {table for _, table, _ in WORK}:
             raise BadInput(
                 f"{self.path.name}: a SQLite file without CUDA work of Nsight Systems; export the "
@@ -95,11 +111,14 @@ class NsightEntries:
             named = [{"name": str(name)} for (name,) in
                      base.execute("SELECT name FROM TARGET_INFO_GPU")]  # fmt: skip
             self.head = json.dumps(named).encode()
+        self._read_processes(base, has)
         for kind, table, name in WORK:
             if table in tables:
-                yield from self._rows(base, table, ("deviceId", "streamId", name), kind)
+                of = "globalPid" if "globalPid" in has[table] else "NULL"
+                yield from self._rows(base, table, ("deviceId", "streamId", name, of), kind)
         if CALLS in tables:
-            yield from self._rows(base, CALLS, ("globalTid", "globalTid", "nameId"), "cuda_runtime")
+            columns = ("globalTid", "globalTid", "nameId", "globalTid")
+            yield from self._rows(base, CALLS, columns, "cuda_runtime")
         if RANGES in tables:
             yield from self._ranges(base)
 
@@ -111,20 +130,43 @@ class NsightEntries:
             held += len(text) + EACH
             check(self.path.name, "bytes of texts that rows name", held, "text_bytes")
 
+    def _read_processes(self, base: sqlite3.Connection, has: dict[str, set[str]]) -> None:
+        """Which processes use devices, what they are called, and which GPU is whose device."""
+        said = set[int]()
+        for _, table, _ in WORK:
+            if "globalPid" in has.get(table, ()):
+                found = base.execute(f"SELECT DISTINCT globalPid FROM {table} LIMIT {MOST}")
+                said |= {value // THREAD for (value,) in found if isinstance(value, int)}
+        if len(said) > 1:
+            self.processes = {process: place for place, process in enumerate(sorted(said))}
+        if {"globalPid", "name"} <= has.get(PROCESSES, set()):
+            named = base.execute(f"SELECT globalPid, name FROM {PROCESSES} LIMIT {MOST}")
+            self.programs = {
+                value // THREAD: Path(str(name)).name[:SHOWN] for value, name in named
+                if isinstance(value, int) and name
+            }  # fmt: skip
+        if self.processes and {"pid", "cudaId", "gpuId"} <= has.get(DEVICES, set()):
+            rows = base.execute(f"SELECT pid, cudaId, gpuId FROM {DEVICES} LIMIT {MOST}")
+            self.device = {
+                (pid, own): gpu for pid, own, gpu in rows if _whole(pid, pid, own, gpu)
+            }  # fmt: skip
+
     def _rows(
-        self, base: sqlite3.Connection, table: str, columns: tuple[str, str, str], kind: str
+        self, base: sqlite3.Connection, table: str, columns: tuple[str, str, str, str], kind: str
     ) -> Iterator[list[Entry]]:
-        """Rows with a start and an end; `columns`: process, thread and name."""
-        process, thread, name = columns
+        """Rows with a start and an end; `columns`: device or process, stream or thread, name, and
+        whose it is."""
+        place, lane, name, of = columns
         cursor = base.execute(
-            f"SELECT start, end, {process}, {thread}, {name or 'NULL'}, correlationId FROM {table}"
+            f"SELECT start, end, {place}, {lane}, {name or 'NULL'}, correlationId, {of} "
+            f"FROM {table}"
         )
         for rows in iter(lambda: cursor.fetchmany(ROWS), []):
             kept = self._kept(self._row(kind, row) for row in rows)
-            yield [*kept, *(self._names(kept) if kind != "cuda_runtime" else ())]
+            yield [*kept, *self._names(kept, is_host=kind == "cuda_runtime")]
 
     def _row(self, kind: str, row: tuple[Any, ...]) -> Entry | None:
-        start, end, process, thread, name, correlation = row
+        start, end, process, thread, name, correlation, of = row
         if not _whole(start, end, process, thread):
             return None
         if kind == "gpu_memcpy":
@@ -132,25 +174,38 @@ class NsightEntries:
         else:
             called = "Memset" if kind == "gpu_memset" else self.strings.get(name, kind)
         on_host = kind == "cuda_runtime"
+        owner = of // THREAD if isinstance(of, int) else -1
         number = correlation if isinstance(correlation, int) else -1
+        if owner in self.processes and 0 <= number < APART:
+            number += APART * self.processes[owner]
+        if not on_host and owner in self.processes:
+            process = self.device.get((owner % THREAD, process), process)
+            thread = f"{thread}, {self._called(owner)}"
         return Entry(
             "X", called, kind,
             process // THREAD if on_host else process, thread % THREAD if on_host else thread,
             start * NANO, (end - start) * NANO, msgspec.Raw(b'{"correlation": %d}' % number),
         )  # fmt: skip
 
-    def _names(self, entries: list[Entry]) -> Iterator[Entry]:
-        """What the streams of those are called, each once."""
+    def _called(self, process: int) -> str:
+        """A process by its number and its program; the host's part of the number is not said."""
+        program = self.programs.get(process)
+        return f"process {process % THREAD}{f' ({program})' if program else ''}"
+
+    def _names(self, entries: list[Entry], is_host: bool) -> Iterator[Entry]:
+        """What the lanes of those are called, each once: streams of a device, or a process."""
         for place in dict.fromkeys((entry.pid, entry.tid) for entry in entries):
-            if place not in self.streams:
-                self.streams.add(place)
-                for what, key, said in (
-                    ("thread_name", "name", f"stream {place[1]}"),
-                    ("process_labels", "labels", f"GPU {place[0]}"),
-                ):
-                    yield Entry(
-                        "M", what, "", *place, args=msgspec.Raw(msgspec.json.encode({key: said}))
-                    )
+            if place in self.named:
+                continue
+            self.named.add(place)
+            told = [("thread_name", "name", f"stream {place[1]}"),
+                    ("process_labels", "labels", f"GPU {place[0]}")]  # fmt: skip
+            if is_host:
+                told = [("process_name", "name", self._called(int(place[0])))]
+            for what, key, said in told:
+                yield Entry(
+                    "M", what, "", *place, args=msgspec.Raw(msgspec.json.encode({key: said}))
+                )
 
     def _ranges(self, base: sqlite3.Connection) -> Iterator[list[Entry]]:
         """NVTX ranges with both ends."""
@@ -159,12 +214,13 @@ class NsightEntries:
             f"WHERE end IS NOT NULL AND eventType IN ({PUSH_POP}, {START_END})"
         )
         for rows in iter(lambda: cursor.fetchmany(ROWS), []):
-            yield self._kept(
+            kept = self._kept(
                 Entry("X", str(text or self.strings.get(number, "range")), "user_annotation",
                       thread // THREAD, thread % THREAD, start * NANO, (end - start) * NANO)
                 if _whole(start, end, thread, 0) else None
                 for start, end, thread, text, number in rows
             )  # fmt: skip
+            yield [*kept, *self._names(kept, is_host=True)]
 
     def _kept(self, entries: Iterator[Entry | None]) -> list[Entry]:
         listed = list(entries)

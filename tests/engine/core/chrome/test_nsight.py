@@ -96,3 +96,48 @@ def test_nothing_is_computed_by_a_schema(tmp_path):
             base.commit()
         with pytest.raises(BadInput, match="StringIds has computed columns"):
             open_log(path)
+
+
+def test_two_processes_of_one_export_are_told_apart(tmp_path):
+    """Both call theirs device 0, stream 7 and correlation 1; the second's device is GPU 1."""
+    ranks = {100: (0, "python3.11"), 200: (1, "python3.11")}
+    with closing(sqlite3.connect(tmp_path / "two.sqlite")) as base:
+        base.executescript(
+            TABLES.replace("KERNEL (", "KERNEL (globalPid, ")
+            + "CREATE TABLE PROCESSES (globalPid, pid, name);"
+            "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid);"
+        )
+        for pid, (gpu, program) in ranks.items():
+            process = (1 << 48) + (pid << 24)  # the host's number stands before the process's
+            at = 1000 * gpu
+            base.execute("INSERT INTO PROCESSES VALUES (?,?,?)", (process, pid, f"/bin/{program}"))
+            base.execute("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?,0,?)", (gpu, pid))
+            base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,1,1)",
+                         (at, at + 100, process + pid))  # fmt: skip
+            base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,0,7,2,1)",
+                         (process, at + 200, at + 2200))  # fmt: skip
+        base.executemany("INSERT INTO StringIds VALUES (?,?)", [(1, "cudaLaunch"), (2, "gemm")])
+        base.commit()
+    read = read_chrome(tmp_path / "two.sqlite")
+    lanes = [read.spans.lanes[lane] for lane in read.spans.lane]
+    devices = [f"GPU {g}, stream 7, process {p} (python3.11)" for p, (g, _) in ranks.items()]
+    assert {lane for lane in lanes if "stream" in lane} == set(devices)
+    assert {lane for lane in lanes if "stream" not in lane} == {"thread 100", "thread 200"}
+    launched = {
+        lanes[row]: lanes[by] for row, by in enumerate(read.launched_by.tolist()) if by >= 0
+    }
+    assert launched == dict(zip(devices, ("thread 100", "thread 200"), strict=True))
+    trace = DeviceTrace.of_log(open_log(tmp_path / "two.sqlite"))
+    assert [b.window for b in trace.breakdowns()] == pytest.approx([2e-6, 2e-6])
+
+
+def test_two_processes_on_one_device_keep_their_streams(tmp_path):
+    """Without a table of devices, a device's number is taken as it stands."""
+    with closing(sqlite3.connect(tmp_path / "two.sqlite")) as base:
+        base.executescript(TABLES.replace("KERNEL (", "KERNEL (globalPid, "))
+        for pid in (100, 200):
+            base.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?,?,?,0,7,2,1)",
+                         (pid << 24, 1000 * pid, 1000 * pid + 500))  # fmt: skip
+        base.commit()
+    read = read_chrome(tmp_path / "two.sqlite")
+    assert set(read.spans.lanes) == {f"GPU 0, stream 7, process {pid}" for pid in (100, 200)}

@@ -23,8 +23,8 @@ def in_words(figure: Figure) -> str:
     return f"{text} ({' to '.join(ends)}, n={figure.n})"
 
 
-def finding_line(verdict: Verdict) -> str:
-    """The finding with its two figures and its reason."""
+def finding_line(verdict: Verdict, reason: bool = True) -> str:
+    """The finding with its two figures and, where asked, its reason."""
     parts: list[str] = [verdict.claim.told(verdict.outcome)]
     figure, reported = verdict.outcome.figure, verdict.claim.reported
     if figure is not None and reported is not None:
@@ -32,7 +32,7 @@ def finding_line(verdict: Verdict) -> str:
         if reported.direction:
             paper = "gives a direction, no figure"
         parts.append(f"{in_words(figure)} where the paper {paper}")
-    if verdict.why:
+    if verdict.why and reason:
         parts.append(verdict.why)
     return "; ".join(parts)
 

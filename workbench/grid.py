@@ -5,28 +5,38 @@ none.
 """
 
 import itertools
+import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from engine.core.errors import BadInput
 from engine.core.events import Level
 from engine.core.log import Log
 from engine.distributed.fleet import Fleet
+from workbench.study import Study
 
 MOST = 4096  # points
 WORK = "workbench.grid:point"
 SHOWN = 6  # figures in a table that names none
+QUALIFIED = re.compile(r"(?:, |: )")  # what follows a figure's name and differs by run
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A point and what came of it."""
+    """A point and what came of it; `headline`: what its study's first view says, with units."""
 
     point: dict[str, Any]
     figures: dict[str, float]
     failed: str = ""
+    headline: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, point: dict[str, Any], value: Any, failed: str) -> Self:
+        """A row of what `point` gave, which is None where it failed."""
+        came = value or {}
+        return cls(dict(point), came.get("figures", {}), failed, came.get("headline", {}))
 
 
 def grid(over: Sequence[str]) -> list[dict[str, str]]:
@@ -70,12 +80,12 @@ def sweep(
     if figures and len(points) > 1 and alike:
         begun = 1
         for done in fleet.run(WORK, pieces[:1]):
-            row = Row(dict(points[0]), done.value or {}, done.failed)
+            row = Row.of(points[0], done.value, done.failed)
             shown([row], figures)
             yield 0, row
     for done in fleet.run(WORK, pieces[begun:]):
         number = done.number + begun
-        yield number, Row(dict(points[number]), done.value or {}, done.failed)
+        yield number, Row.of(points[number], done.value, done.failed)
 
 
 def _chooses(config: Any, points: Sequence[dict[str, Any]]) -> bool:
@@ -86,8 +96,8 @@ def _chooses(config: Any, points: Sequence[dict[str, Any]]) -> bool:
     return any(renamed(config, name)[0] in choices for point in points for name in point)
 
 
-def point(given: dict[str, Any]) -> dict[str, float]:
-    """Run one point here and now; its figures."""
+def point(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Run one point here and now; its figures, and its headline in words."""
     from engine.core.run import Run
     from workbench.catalogue import study
 
@@ -95,7 +105,26 @@ def point(given: dict[str, Any]) -> dict[str, float]:
     config = chosen.configured(given["changes"], given["preset"])
     begun = time.perf_counter()
     run = Run.execute(chosen.driver, config, seed=given["seed"], study=given["slug"])
-    return {**figures(run.log), "took": time.perf_counter() - begun}
+    found = {**figures(run.log), "took": time.perf_counter() - begun}
+    return {"figures": found, "headline": headline(chosen, run.log)}
+
+
+def headline(of: Study, log: Log) -> dict[str, str]:
+    """The figures of the study's first view that has any, as it writes them at the run's end."""
+    from widgets.view import view
+
+    for name in of.views:
+        fold = view(name).fold()
+        fold.blobs = log.blobs
+        for event in log:
+            fold.add(event)
+        told: dict[str, str] = {}
+        for label, value in fold.frame().get("figures") or ():
+            title, *rest = QUALIFIED.split(label, maxsplit=1)
+            told[title] = f"{value} ({rest[0]})" if rest else value
+        if told:
+            return told
+    return {}
 
 
 def figures(log: Log) -> dict[str, float]:
@@ -121,7 +150,8 @@ def _numbers(under: str, facts: dict[str, Any]) -> dict[str, float]:
 
 
 def shown(rows: Sequence[Row], asked: Sequence[str]) -> list[str]:
-    """The figures a table has columns for: those asked for, else the first that vary.
+    """The figures a table has columns for: those asked for, else the first that vary; of rows that
+    have a headline, its figures and those that vary and have a unit.
 
     Raises BadInput for one that no point has.
     """
@@ -139,7 +169,20 @@ def shown(rows: Sequence[Row], asked: Sequence[str]) -> list[str]:
         if name != "took" and len({row.figures.get(name) for row in rows}) > 1
     ]
     own = [name for name in varies if not name.startswith("peak ")]
+    told = list(dict.fromkeys(name for row in rows for name in row.headline))
+    if told:
+        timed = [name for name in own if unit_of(name) and name != "time"]
+        return [*(["time"] if "time" in names else []), *told, *timed][: SHOWN + 1]
     return (own or varies or names)[:SHOWN]
+
+
+def cell(row: Row, name: str) -> str:
+    """A figure of a row with its unit, as a table writes it."""
+    from widgets.theme import figure
+
+    if name in row.headline:
+        return row.headline[name]
+    return figure(row.figures[name], unit_of(name)) if name in row.figures else "–"
 
 
 def unit_of(name: str) -> str:

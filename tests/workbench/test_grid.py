@@ -1,5 +1,6 @@
 """Sweeps: every point of the grid has a row; one that fails says why and ends no other."""
 
+import csv
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -119,3 +120,19 @@ def test_points_run_in_processes_of_their_own(capsys: pytest.CaptureFixture) -> 
     assert main(told) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["figures"]["requests"] for row in rows] == [2, 5]
+
+
+def test_a_table_has_the_first_views_figures_in_the_order_typed(here: None, capsys: Any) -> None:
+    assert main(["sweep", SLUG, "--over", "workload.count=5,2", *SMALL[:2]]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("workload.count") and "mean wait in queue" in head
+    assert [line.split()[0] for line in lines] == ["5", "2"]
+    assert "5 of 5" in lines[0] and "2 of 2" in lines[1]
+
+
+def test_csv_has_every_figure_as_a_plain_number(here: None, capsys: Any) -> None:
+    assert main(["sweep", SLUG, "--over", "workload.count=5,2", "--csv", *SMALL[:2]]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["workload.count"] for row in rows] == ["5", "2"]
+    assert [float(row["requests"]) for row in rows] == [5.0, 2.0]
+    assert all(float(row["time"]) > 0 and not row["failed"] for row in rows)

@@ -42,6 +42,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--regimes", action="store_true", help="the maps of where claims hold")
     what.add_argument("--breaks", action="store_true", help="run what must make each claim say no")
     parser.add_argument("--claim", metavar="ID", help="this claim alone")
+    parser.add_argument(
+        "--long", action="store_true",
+        help="of each claim its sentence, what was expected and found, and why (default of one)",
+    )  # fmt: skip
     parser.add_argument("--fresh", action="store_true", help="--regimes: draw known maps again")
     parser.add_argument(
         "--save", metavar="PLACE", help="record findings in a file, or --regimes in a folder"
@@ -77,12 +81,13 @@ def run(args: argparse.Namespace) -> int:
     if args.breaks:
         return _breaks(studies, args)
     verdicts: list[Verdict] = []
+    is_long = args.long or sum(len(each.claims) for each in studies) == 1
     for each in studies:
         turned = changes(args.set)
         for verdict in check(each, turned, fast=not args.full, seed=args.seed):
             verdicts.append(verdict)
             if not args.json:
-                _print(verdict, fast=not args.full)
+                _print(verdict, fast=not args.full, is_long=is_long)
     rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
     if args.json:
         print_json(rows)
@@ -90,7 +95,10 @@ def run(args: argparse.Namespace) -> int:
         say("workbench: nothing to check")
     elif len(verdicts) > 1:
         found = Counter(map(findings_table.kind, rows))
+        print()
         print_table(("finding", "claims"), [(name, str(found[name])) for name in KINDS])
+        if not is_long:
+            say("\neach claim's sentence and reason: --long, or --claim ID")
     if args.save:  # last: a full disk takes nobody's findings away
         findings_table.record(rows, Path(args.save))
     small = not args.full
@@ -126,7 +134,7 @@ def _asked(chosen: Study, claim: str | None) -> Study:
     return replace(chosen, claims=(chosen.claim(claim),), regimes=regimes)
 
 
-def _print(verdict: Verdict, fast: bool) -> None:
+def _print(verdict: Verdict, fast: bool, is_long: bool) -> None:
     claim, outcome = verdict.claim, verdict.outcome
     said = ""
     if outcome.holds and verdict.finding == "weaker":
@@ -135,6 +143,12 @@ def _print(verdict: Verdict, fast: bool) -> None:
         said = ", as it states"
     holds = f"{'holds' if outcome.holds else 'NO':5}"
     print(f"{holds}  {verdict.slug} / {claim.id}  [{claim.grade}]{said}")
+    if not is_long:
+        figure = "" if outcome.figure is not None and claim.reported else f"{outcome.measured}; "
+        print(f"       {figure}{finding_line(verdict, reason=False)}", flush=True)
+        if outcome.caution:
+            print(f"       {outcome.caution}", flush=True)
+        return
     print(f"       {claim.sentence}")
     print(f"       expected {outcome.expected}; found {outcome.measured}")
     if outcome.caution:

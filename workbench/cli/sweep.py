@@ -17,7 +17,8 @@ ABOUT = """run a study at every point of a grid of knobs
   workbench sweep flover --over batching=static_batch,temporal_fusion --over workload.rate=4,8
   workbench sweep flover --over workload.rate=4,8 --ray auto   on the Ray cluster this machine is in
 
-A point that fails is a row that says why; the others go on. Exit code 0: every point has figures;
+The table has the figures of the study's first view, with their units, in the order typed; a point
+that fails is a row that says why, and the others go on. Exit code 0: every point has figures;
 1: some point failed; 2: bad input."""
 
 
@@ -30,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", default="", help="start from one of the study's presets")
     parser.add_argument("--seed", type=seed, default=0, help="the runs' seed (default 0)")
     parser.add_argument("--figure", action="append", default=[], metavar="NAME",
-                        help="a column (default: the first figures that vary)")  # fmt: skip
+                        help="a column (default: time and the first view's figures)")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=0, metavar="N",
                         help="points at a time (default: one a processor)")  # fmt: skip
     parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
@@ -38,7 +39,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS",
                         help="run on Ray, here or on the cluster at ADDRESS (or auto)")  # fmt: skip
     parser.add_argument("--save", metavar="FILE", help="keep the rows there (*.json or *.csv)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    printed = parser.add_mutually_exclusive_group()
+    printed.add_argument("--json", action="store_true", help="print JSON")
+    printed.add_argument("--csv", action="store_true",
+                         help="print CSV: every figure, in seconds, bytes and shares")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,10 +60,15 @@ def run(args: argparse.Namespace) -> int:
         where = ", ".join(f"{name}={value}" for name, value in row.point.items())
         say(f"{len(rows)} of {len(points)}: {where}: {told}")
     ordered = [rows[number] for number in sorted(rows)]
-    plain = [{"point": r.point, "figures": r.figures, "failed": r.failed} for r in ordered]
+    plain = [
+        {"point": r.point, "figures": r.figures, "headline": r.headline, "failed": r.failed}
+        for r in ordered
+    ]
     names = shown(ordered, args.figure)
     if args.json:
         print_json({"slug": args.slug, "seed": args.seed, "rows": plain})
+    elif args.csv:
+        print(_csv(ordered), end="")
     else:
         _table(ordered, names)
     if args.save:  # last: a full disk takes nobody's rows away
@@ -97,14 +106,13 @@ def _csv(rows: list[Any]) -> str:
 
 
 def _table(rows: list[Any], names: list[str]) -> None:
-    from widgets.theme import figure
-    from workbench.grid import unit_of
+    from workbench.grid import cell
 
     knobs = list(rows[0].point) if rows else []
     head = [*knobs, *names, "failed"]
     cells = [
         [str(row.point[knob]) for knob in knobs]
-        + [figure(row.figures[n], unit_of(n)) if n in row.figures else "–" for n in names]
+        + [cell(row, name) for name in names]
         + [row.failed]
         for row in rows
     ]

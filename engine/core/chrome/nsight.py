@@ -108,17 +108,17 @@ class NsightEntries:
         if "StringIds" in tables:
             self._read_strings(base)
         if "TARGET_INFO_GPU" in tables:
-            named = [{"name": str(name)} for (name,) in
-                     base.execute("SELECT name FROM TARGET_INFO_GPU")]  # fmt: skip
-            self.head = json.dumps(named).encode()
+            gpus = [{"name": str(name)} for (name,) in
+                    base.execute("SELECT name FROM TARGET_INFO_GPU")]  # fmt: skip
+            self.head = json.dumps(gpus).encode()
         self._read_processes(base, has)
         for kind, table, name in WORK:
             if table in tables:
                 of = "globalPid" if "globalPid" in has[table] else "NULL"
                 yield from self._rows(base, table, ("deviceId", "streamId", name, of), kind)
         if CALLS in tables:
-            columns = ("globalTid", "globalTid", "nameId", "globalTid")
-            yield from self._rows(base, CALLS, columns, "cuda_runtime")
+            named = ("globalTid", "globalTid", "nameId", "globalTid")
+            yield from self._rows(base, CALLS, named, "cuda_runtime")
         if RANGES in tables:
             yield from self._ranges(base)
 

@@ -154,28 +154,6 @@ def test_knobs_are_listed(toy, capsys):
     assert [k["path"] for k in json.loads(capsys.readouterr().out)] == ["count", "wait", "order"]
 
 
-def test_check_says_yes_and_no_by_exit_code(toy, capsys):
-    assert main(["check", "flover", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["holds"] is True
-    assert {"slug", "claim", "grade", "expected", "measured", "holds"} <= set(row)
-    assert main(["check", "flover", "--set", "order=down", "--json"]) == 1
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["holds"] is False
-
-
-def test_several_claims_are_told_in_short_and_one_in_full(toy, capsys):
-    assert main(["check", "flover", "flover"]) == 0
-    short = capsys.readouterr().out
-    assert main(["check", "flover", "flover", "--long"]) == 0
-    full = capsys.readouterr().out
-    assert main(["check", "flover"]) == 0
-    (claim,) = TOY.claims
-    assert claim.sentence in capsys.readouterr().out
-    assert full.count(claim.sentence) == 2 and f"the paper: {claim.paper}" in full
-    assert claim.sentence not in short and short.count(f"/ {claim.id}") == 2
-
-
 def test_a_trace_is_written_beside_the_run(toy, tmp_path, capsys):
     path = tmp_path / "toy.run"
     main(["run", "flover", "--save", str(path)])

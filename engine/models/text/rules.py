@@ -1,7 +1,7 @@
 """The rules of a tokenizer from outside, with what could hang or abort the process taken away.
 
 Padding and truncation are dropped: we batch without either, and a padding to 10⁹ tokens ends the
-process. What multiplies a text, what makes the library look at a text as often as it is long, and
+process; so are merges left out by chance, which training alone wants. What multiplies a text, what makes the library look at a text as often as it is long, and
 patterns that try exponentially many ways are refused. Patterns that no public tokenizer is known
 by may still try many: `familiar` says whether there are any, and a `Tokenizer` then lets an
 `Encoder` do it.
@@ -19,6 +19,7 @@ from tokenizers import Tokenizer as Rules
 
 from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
+from engine.models.text.letters import is_table, longest_change
 
 GROWTH = 16  # times that all rules before the model may lengthen a text; public ones stay under 4
 CHANGED = 64  # bytes that characters may become by a table; NFKC makes one 33
@@ -82,6 +83,8 @@ def read_rules(file: Path) -> Rules:
         raise BadInput(f"{file}: not a tokenizer ({str(error)[:100]}); restore it") from None
     rules.no_padding()
     rules.no_truncation()
+    if getattr(rules.model, "dropout", None):  # of training: one text, other tokens each time
+        rules.model.dropout = None
     check_rules(file, rules)
     return rules
 
@@ -113,18 +116,16 @@ def _longest(data: bytes) -> int:
 def _is_table(told: bytes) -> bool:
     """Whether this JSON is a normalizer's table: of others the library prints pages on stderr."""
     try:
-        table = base64.b64decode(json.loads(told), validate=True)
-        size = int.from_bytes(table[:4], "little")
-        table[4 + size :].decode()
+        return is_table(base64.b64decode(json.loads(told), validate=True))
     except (ValueError, TypeError):
         return False
-    return 4 <= size <= len(table) - 4 and size % 4 == 0
 
 
 def _dear(rules: Rules) -> str | None:
     """What in the rules may cost too much."""
     count, growth = 0, 1.0
     for name in (*PARTS, "post_processor"):
+        growth = growth if name in BEFORE else 1.0  # the decoder works on texts of its own
         for rule in _rules(_state(getattr(rules, name))):
             count += 1
             if name in PARTS and (pattern := _pattern(rule)) is not None:
@@ -132,9 +133,11 @@ def _dear(rules: Rules) -> str | None:
                     return f"{name} has a pattern that may try too many ways ({pattern[:40]!r})"
                 if name not in BEFORE and len(REPEATS.findall(pattern)) > 1:
                     return f"{name} has a pattern with two repetitions ({pattern[:40]!r})"
-            growth *= _growth(rule) if name in BEFORE else 1.0
-            if growth > GROWTH or (name not in BEFORE and _growth(rule) > GROWTH):
+            growth *= _growth(rule) if name in PARTS else 1.0
+            if growth > GROWTH:
                 return f"{name} makes a text over {GROWTH} times as long"
+            if rule.get("type") == "FixedLength" and not rule.get("length"):
+                return f"{name} cuts texts into pieces of no length"
             if name == "post_processor" and _around(rule) > AROUND:
                 return f"post_processor puts over {AROUND} tokens, or unknown ones, around a text"
     if count > RULES:
@@ -198,13 +201,6 @@ def _growth(rule: dict[str, Any]) -> float:
     return 2.0 if kind == "ByteLevel" else 1.0  # a byte above 127 becomes a letter of two
 
 
-def longest_change(table: bytes) -> int:
-    """Bytes of the longest text that a normalizer's table has for some characters: the texts end in
-    NUL, behind a trie and its size."""
-    size = int.from_bytes(table[:4], "little")
-    return max(map(len, table[4 + size :].split(b"\0")), default=0)
-
-
 def _around(rule: dict[str, Any]) -> int:
     """Tokens that a rule puts around a text; too many where it puts the text there again, or
     numbers that no model has."""
@@ -217,7 +213,9 @@ def _around(rule: dict[str, Any]) -> int:
     names = [piece.get("SpecialToken", {}).get("id") for piece in pieces]
     if names.count(None) > 2:
         return AROUND + 1
-    ids = [told.get(name, {}).get("ids", []) for name in names if name is not None]
+    if not set(names) <= {None, *told}:  # the library prints a page on stderr and fails
+        return AROUND + 1
+    ids = [told[name].get("ids", []) for name in names if name is not None]
     known = all(max(each, default=0) < NUMBERS for each in ids)
     return sum(map(len, ids)) if known else AROUND + 1
 

@@ -18,7 +18,8 @@ from tokenizers.processors import TemplateProcessing
 from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
 from engine.models.gguf.pieces import BLANK, BYTE, SPLITS, UNKNOWN, Pieces
-from engine.models.text.rules import CHANGED, longest_change
+from engine.models.text.letters import is_table, longest_change
+from engine.models.text.rules import CHANGED
 
 UNIGRAM, BPE = 1, 2  # kinds of models; there are words and characters, too
 NORMAL, CONTROL, OWN, UNUSED = 1, 3, 4, 5  # kinds of pieces
@@ -150,8 +151,7 @@ def _table(value: Value) -> bytes:
     data = _bytes(value)
     if not data:
         return data
-    size = int.from_bytes(data[:4], "little")
-    if size % 4 or size + 4 >= len(data) or not data.endswith(b"\0"):
+    if not is_table(data) or not data.endswith(b"\0"):
         raise BadInput("its table of characters is damaged; restore it")
     if longest_change(data) > CHANGED:
         raise BadInput(f"a character becomes over {CHANGED} bytes; refused")

@@ -44,6 +44,10 @@ def trie(units, texts=b""):
     return len(units).to_bytes(4, "little") + units + texts
 
 
+# units of a trie: the first leads to the last, which is of the second byte of the texts
+PAGE = (255 << 10 | 1 << 8).to_bytes(4, "little") + bytes(4) * 254 + b"\1\0\0\x80"
+
+
 def unigram(*pieces):
     held = [["<unk>", 0.0], *([piece, -1.0] for piece in pieces)]
     return {"model": {"type": "Unigram", "unk_id": 0, "vocab": held}}
@@ -57,6 +61,11 @@ DEAR = {
     "much put before": {"normalizer": {"type": "Prepend", "prepend": "a" * 1000}},
     "each letter made many": {"normalizer": replace("b" * 63, Regex=".")},
     "nothing made something": {"normalizer": replace("b" * 63, String="")},
+    "a decoder's rules that lengthen what the others did": {
+        "decoder": {"type": "Sequence", "decoders": [replace("aa", String="a")] * 5},
+    },
+    "pieces of no length": {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
+    "a token around it that there is not": around([{"SpecialToken": {"id": "T", "type_id": 0}}]),
     "rules without end": {
         "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}] * 99},
     },
@@ -97,7 +106,7 @@ def test_rules_that_cost_too_much_are_refused_in_a_line(tmp_path, what):
 
 
 def test_a_long_table_of_letters_is_no_long_text(tmp_path):
-    letters = base64.b64encode(trie(bytes(45_000), b"a\0")).decode()
+    letters = base64.b64encode(trie(PAGE * 44, b"ab\0")).decode()
     table = {"type": "Precompiled", "precompiled_charsmap": letters}
     assert len(letters) > 60_000
     read_rules(written(tmp_path, {"normalizer": table}))
@@ -106,7 +115,8 @@ def test_a_long_table_of_letters_is_no_long_text(tmp_path):
 @pytest.mark.parametrize(
     "table",
     [None, 3, "", "AAAA", "!!!", b"ab", trie(b""), trie(b"abc"), trie(bytes(4), b"\xff"),
-     b"\xff\xff\xff\xffabc"],
+     b"\xff\xff\xff\xffabc", trie(b"\xff\xff\xff\x7f" * 256, b"a\0"),
+     trie(PAGE[:-4] + b"\0\1\0\0", b"a\0"), trie(PAGE, b"a"), trie(PAGE, "é".encode())],
 )  # fmt: skip
 def test_a_table_of_letters_that_is_none_is_refused_before_the_library_sees_it(
     tmp_path, table, capfd
@@ -174,3 +184,9 @@ def test_nothing_is_left_of_a_tokenizer_that_is_let_go(tmp_path):
 def test_all_shipped_tokenizers_are_familiar():
     for file in sorted(dataset("models").rglob("tokenizer.json")):
         assert familiar(read_rules(file)), file
+
+
+def test_merges_left_out_by_chance_are_all_made(tmp_path):
+    model = {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}
+    path = written(tmp_path, {"model": model | {"dropout": 1.0}})
+    assert Tokenizer(path).encode("abab") == [2, 2]

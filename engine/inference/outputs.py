@@ -22,6 +22,7 @@ from engine.kernels import paged_rows
 from engine.kernels.compiled import settled
 
 DEAF = "its listener failed"
+LOST = "the model's logits are no numbers (NaN); its weights are damaged, or its dtype too narrow"
 
 
 class OutputProcessor:
@@ -59,12 +60,15 @@ class OutputProcessor:
         if step.parents_N is not None:
             result = self.scheduler.speculator.straighten(step, result)
         special = self.append(step, result)
+        if np.isnan(result.logprobs_S).any():  # whoever it is looks closer
+            special = np.arange(len(step.sample_rows_S if self.kept is None else self.kept.rows_T))
         self.running.charge(step)
         ended = self.tell(step, result, special, now)
         if result.canvases:
             ended += self.canvases.take(step, result, now, self.watch)
         for request, reason in ended:
-            if reason in (DEAF, TANGLED):
+            if reason in (DEAF, TANGLED, LOST):
+                request.fault = "" if reason == DEAF else reason
                 self.scheduler.abort(request, reason)
             else:
                 self.finish(request, reason, now)
@@ -139,6 +143,8 @@ class OutputProcessor:
 
     def _ends(self, request: Request, s: int, token: int, text: str, result: Result) -> str:
         """Why `request` ends with sample s, once its listener has heard; empty: it goes on."""
+        if np.isnan(result.logprobs_S[s]):
+            return LOST
         reason = self._look(request, token)
         return self.watch(request, s, token, text, result, reason) if request.watched else reason
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.inference.outputs import LOST
+
 Given = Callable[[np.ndarray | None, str], None]  # the vector, or why there is none
 
 
@@ -32,7 +34,9 @@ class Embeddings:
         if embed is None:
             given(None, "this model's executor gives no hidden states; serve one of tensors")
         else:
-            given(embed(np.asarray(tokens, np.int32)), "")
+            vector_C = embed(np.asarray(tokens, np.int32))
+            whole = bool(np.isfinite(vector_C).all())
+            given(vector_C if whole else None, "" if whole else LOST)
         return True
 
     def refuse(self, why: str) -> None:

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from engine.inference.requests.guide import TANGLED
 from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.request import Request
 from workbench.live.pieces import LATE, PromptFacts, Tell
@@ -32,8 +31,7 @@ class Ticket:
 
     def why(self, request: Request) -> str:
         """Why one of its answers is none, in one line; empty where it is whole or was given up."""
-        broken = request.guide is not None and request.guide.broken
-        return TANGLED if broken else self.refused
+        return request.fault or self.refused
 
     def scores(self, text: Callable[[int], str]) -> Callable[[], list[PromptFacts]] | None:
         """Gives what the model makes of the prompt's tokens, named by `text`; None if nobody

@@ -111,6 +111,7 @@ class Request:
     told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text
     reason: str = ""  # stop, length, abort, or why it was rejected
+    fault: str = ""  # why its answer, begun, is none
     queued_at: int = 0  # the step in which it began to wait, …
     queued_with: int = 0  # … and its tokens then: it waits still where it comes back without more
     urgent: bool = False  # waited longer than the engine's patience

@@ -25,6 +25,7 @@ NUMBERS = {
 STRING, ARRAY = 8, 9
 LARGEST_RANK = 4
 NAME = 64 * 1024  # bytes of a key or a tensor's name
+TEXTS = 1 << 21  # of lists: tokens and merges, of public models under 900,000
 # ggml's number of a type: name, numbers of a block, bytes of a block.
 TYPES = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 30: ("BF16", 1, 2), 2: ("Q4_0", 32, 18),
@@ -74,7 +75,7 @@ class _Cursor:
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.path, self.file = path, file
-        self.size, self.at = os.fstat(file.fileno()).st_size, 0
+        self.size, self.at, self.texts = os.fstat(file.fileno()).st_size, 0, 0
 
     def bad(self, what: str) -> BadInput:
         return BadInput(f"{self.path}: {what}; not a whole GGUF file: copy it again")
@@ -123,6 +124,10 @@ class _Cursor:
             return [v for (v,) in struct.iter_unpack(NUMBERS[inner], self.take(count * width))]
         if inner != STRING or count > (self.size - self.at) // 8:
             raise self.bad(f"a list of {count} values of type {inner}")
+        check(self.path, "bytes of header", self.at + 8 * count, "header_bytes")
+        self.texts += count
+        if self.texts > TEXTS:
+            raise self.bad(f"{self.texts:,} texts, over {TEXTS:,}")
         return [self.string() for _ in range(count)]
 
 

@@ -13,6 +13,8 @@ from engine.models.loading.formats import PICKLES, is_gguf, refuse_pickle
 from engine.models.loading.public import architecture, called
 from engine.models.loading.public import public as public
 
+ADAPTER = "adapter_config.json"  # of peft: transformers would put it on the weights beside it
+
 if TYPE_CHECKING:
     from engine.models.model import Model
 
@@ -67,6 +69,11 @@ def find(name: str) -> Found:
         return Found(path.stem, config_at(path), path)
     if name and path.exists():
         folder = path.parent if path.is_file() else path
+        if (folder / ADAPTER).exists():
+            raise BadInput(
+                f"{folder}: holds an adapter ({ADAPTER}), which is not put on its base model; "
+                "merge them (peft: merge_and_unload, then save_pretrained) and give that folder"
+            )
         return Found(folder.resolve().name, read_config(folder), folder)
     known = public()
     meant = called(name)

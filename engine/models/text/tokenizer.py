@@ -138,8 +138,12 @@ class Tokenizer:
         """The library's answer. Raises BadInput where its rules cannot work on `what`."""
         try:
             return call(what, **how)
-        except (KeyboardInterrupt, SystemExit, TypeError):
+        except (KeyboardInterrupt, SystemExit):
             raise
+        except TypeError:
+            if not any(map(_halved, [what] if isinstance(what, str) else what)):
+                raise
+            raise BadInput("a text with half a character (a lone surrogate) in it") from None
         except BaseException as fault:  # it raises bare Exception, and panics, which are not even
             why = " ".join(str(fault).split())[:100]
             raise BadInput(f"{self.folder}: its tokenizer fails ({why}); restore it") from None
@@ -199,6 +203,11 @@ class Stream:
 
 def _optional(path: Path) -> Fields:
     return Fields(read_json(path) if path.exists() else {}, str(path))
+
+
+def _halved(text: Any) -> bool:
+    """Whether half a pair of UTF-16 is in it, as bytes that are no UTF-8 come from a shell."""
+    return isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _text(value: Any) -> str | None:

@@ -181,3 +181,15 @@ def test_no_damage_to_a_file_gives_anything_but_one_line(tmp_path: Path) -> None
             refused += 1
             assert "\n" not in str(fault)
     assert refused >= 10
+
+
+def test_a_file_of_holes_that_says_it_holds_texts_without_number_is_refused_at_once(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.gguf"
+    told = b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1) + b"a" + struct.pack("<IIQ", 9, 8, 3_000_000)
+    with path.open("wb") as file:
+        file.write(told)
+        file.truncate(90_000_000)
+    with pytest.raises(BadInput, match="3,000,000 texts, over"):
+        read_header(path)

@@ -58,3 +58,11 @@ def test_a_pickle_named_as_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_folder_without_a_config_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"config\.json: no such file"):
         find(str(tmp_path))
+
+
+def test_an_adapter_beside_weights_is_said_instead_of_left_out(tmp_path: Path) -> None:
+    config = small.config("qwen2")
+    save(tmp_path / "mine", config, small.weights(config))
+    (tmp_path / "mine" / "adapter_config.json").write_text("{}")
+    with pytest.raises(BadInput, match="merge them"):
+        find(str(tmp_path / "mine"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Rules
-from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from engine.core.errors import BadInput
 from engine.models.text.tokenizer import LONG, Tokenizer
@@ -166,3 +166,15 @@ def test_a_long_text_is_encoded_as_short_ones_are(tmp_path, special):
     text = (GREETING + " words") * (LONG // len(GREETING) + 1)
     found = Tokenizer(path).encode(text, special=special)
     assert found == Rules.from_file(str(path)).encode(text, add_special_tokens=special).ids
+
+
+@pytest.mark.parametrize("pattern", [" ", "a*a*"], ids=["here", "in a process"])
+def test_half_a_character_is_refused_in_a_line(tmp_path: Path, pattern: str) -> None:
+    rules = byte_level()
+    rules.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")
+    rules.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = Tokenizer(tmp_path)
+    for text in ("a\udcff", "a\udcff" * LONG):
+        with pytest.raises(BadInput, match="half a character|must be str"):
+            tokenizer.encode(text)
+    tokenizer.close()

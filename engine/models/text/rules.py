@@ -1,10 +1,10 @@
 """The rules of a tokenizer from outside, with what could hang or abort the process taken away.
 
 Padding and truncation are dropped: we batch without either, and a padding to 10⁹ tokens ends the
-process; so are merges left out by chance, which training alone wants. What multiplies a text, what makes the library look at a text as often as it is long, and
-patterns that try exponentially many ways are refused. Patterns that no public tokenizer is known
-by may still try many: `familiar` says whether there are any, and a `Tokenizer` then lets an
-`Encoder` do it.
+process; so are merges left out by chance, which training alone wants. What multiplies a text, what
+makes the library look at a text as often as it is long, and patterns that try exponentially many
+ways are refused. Patterns that no public tokenizer is known by may still try many: `familiar` says
+whether there are any, and a `Tokenizer` then lets an `Encoder` do it.
 """
 
 import base64

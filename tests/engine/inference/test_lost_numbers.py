@@ -1,4 +1,4 @@
-"""A model whose numbers are lost (NaN) for some prompts: they end by name, nobody else is touched."""
+"""A model whose numbers are lost (NaN) for some prompts: they end by name, others do not notice."""
 
 import numpy as np
 import pytest

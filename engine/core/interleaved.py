@@ -22,9 +22,10 @@ class Interleaved:
     """Series over the `values` of a knob, rising.
 
     `what`: the words of its progress. `at`: a value -> each series' measurement as a call; inputs
-    are made there, once a value. `rounds`: a value -> how often all are measured there. `panels`:
-    of each plot a function of value, series and all that was measured there, which gives y or
-    (y, low, high), None for no point. `bounds`: of each plot its limits by name, y or None there.
+    are made there, once a value. `rounds`: a value -> how often all are measured there. `enough`:
+    whether a value and what was measured there end it; no greater one is tried. `panels`: of each
+    plot a function of value, series and all that was measured there, which gives y or (y, low,
+    high), None for no point. `bounds`: of each plot its limits by name, y or None there.
     """
 
     what: str
@@ -32,6 +33,7 @@ class Interleaved:
     at: Callable[[int], Mapping[str, Callable[[], float]]]
     panels: Mapping[Plot, Point]
     rounds: Callable[[int], int] = lambda value: 1
+    enough: Callable[[int, Measured], bool] = lambda value, found: False
     bounds: Mapping[Plot, Mapping[str, Callable[[int], float | None]]] = field(default_factory=dict)
 
 
@@ -55,6 +57,8 @@ def measure(asked: Interleaved, clock: Clock, live: Live) -> dict[int, Measured]
                     live.curve(clock.now(), plot, series, line)
         if not number:  # after the first series: plots are shown in the order they were drawn in
             _draw_bounds(asked, clock, live)
+        if asked.enough(value, measured[value]):
+            break
     live.report(asked.what, len(asked.values), len(asked.values))
     return measured
 

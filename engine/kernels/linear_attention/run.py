@@ -143,6 +143,7 @@ class _Study:
             self.at,
             {TIMES: _quartiles, AHEAD: _ahead},
             rounds=lambda time: config.rounds * max(1, min(MOST, SHORT // time)),
+            enough=lambda _, found: min(found[config.form]) > config.patience,
             bounds={AHEAD: {"even": lambda _: 1.0}},
         )
         self.say(measure(over_lengths, self.clock, self.live))

@@ -39,6 +39,10 @@ class StreamedConfig(Config):
         True, "hold gradients to plain autograd of the dense forward, up to 1,024 tokens in all",
         group="more",
     )  # fmt: skip
+    watch: bool = knob(
+        True, "one step of each way with its bytes counted, which takes several times as long",
+        group="more",
+    )  # fmt: skip
     rounds: int = knob(0, "timed rounds of each way, in turns", low=0, high=100, group="more")
     seed: int = knob(0, "of weights and tokens", low=0, high=2**31 - 1, group="more")
 

@@ -49,7 +49,7 @@ def _run(config: StreamedConfig, live: Live) -> None:
     if config.exact and config.batch * config.tokens <= MOST_EXACT:
         truth(shape, found, given, config.objective)
         true = {name: w.grad.clone() for name, w in found.items() if w.grad is not None}
-    for method in methods:
+    for method in methods if config.watch else ():
         live.poll(clock.now())
         watch = _Watch(live, clock, method.kind)
         loss, most = watched(method, model, given, config.objective, watch.phase, watch.told)

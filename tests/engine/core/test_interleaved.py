@@ -1,5 +1,7 @@
 """Curves over one knob whose series are measured in turns, within one run."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core.clock import VirtualClock
@@ -79,6 +81,15 @@ def test_it_is_stopped_between_two_measurements_and_keeps_what_it_drew():
     assert called[-1] == "at 20" and measured == {}
     assert SECONDS.read(run.log, "slow")[0].tolist() == [10]
     assert (run.live.progress.what, run.live.progress.done) == ("measuring", 1)
+
+
+def test_what_is_enough_ends_it_after_its_last_turn():
+    called, measured = [], {}
+    asked = replace(interleaved(called), enough=lambda _, found: min(found["slow"]) >= 20)
+    log = Run.execute(drive(asked, measured), Config()).log
+    assert list(measured) == [10] and "at 20" not in called
+    assert measured[10]["slow"] == [20.0, 20.0]
+    assert log.closed.reason == "finished"
 
 
 @pytest.mark.parametrize("values", [[], [10]])

@@ -41,6 +41,11 @@ MISROUTED = Break(
     mechanism=True,
     why="each request is drafted for by the model that is worst at it",
 )
+TAKEN_IN_TURN = Break(
+    {"speculation.collaboration_fault": "in_turn"},
+    True,
+    "nodes draft for a group only while the target waits: nothing overlaps",
+)
 TOGETHER = Break(IN_TURN, why="nodes wait for the target and the target for them, as one group")
 
 STUDY = Study(
@@ -141,7 +146,7 @@ STUDY = Study(
             why="a pass of few requests is bound by reading weights, which groups that take turns "
             "read twice, and drafting is a smaller part. From 128 requests on, passes bound by "
             "arithmetic, it pays by 1.03, where plain decoding pays more",
-            broken=(MISROUTED, TOGETHER),
+            broken=(TAKEN_IN_TURN, TOGETHER),
         ),
         Claim(
             id="adaptive",

@@ -3,7 +3,7 @@
 from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
-from engine.kernels.experiments.low_bits.config import SPECTRUM, LowBitsConfig
+from engine.kernels.experiments.low_bits.config import LowBitsConfig
 from engine.kernels.experiments.low_bits.run import (
     BFLOAT16,
     BITS,
@@ -26,12 +26,14 @@ from workbench.study import (
     Study,
 )  # fmt: skip
 
+WIDE = ("some", "integers", "floats")  # spectra that have every format
 EXACT = 2e-6  # relative: float32 sums of some thousand products
 SLACK = 0.01  # of a code's bits: what may be lost to the ends of blocks
 ODD: Changes = {"outputs": 100, "inputs": 1000, "rows": 3, "group": 96, "repeats": 1}
 LARGE: Changes = {"outputs": 4096, "inputs": 4096, "repeats": 8}
-LARGER: Changes = {"outputs": 4096, "inputs": 4096, "repeats": 24}
-OFTEN: Changes = {**LARGER, "repeats": 96}  # what is nearer takes more rounds to tell
+BESIDE: Changes = {**LARGE, "spectrum": "four and eight"}
+FOUR: Changes = {**LARGE, "spectrum": "four"}
+OFTEN: Changes = {**FOUR, "repeats": 96}  # what is nearer takes more rounds to tell
 PEERS = "1.75× Triton, 2.61× Ladder, 1.29× QuantLLM, 1.03× Marlin (abstract)"
 
 
@@ -43,7 +45,7 @@ def levels(log: Log, name: str) -> dict[str, float]:
 def everything(config: LowBitsConfig, run_config: RunConfig, fast: bool, name: str, **more):
     """A quantity of every format; of some in the small setting."""
     found: dict[str, float] = {}
-    for spectrum in ("some",) if fast else SPECTRUM:
+    for spectrum in ("some",) if fast else WIDE:
         found |= levels(run_config(update(config, {**more, "spectrum": spectrum})), name)
     return found
 
@@ -96,7 +98,7 @@ def seconds(log: Log, name: str, way: str) -> list[float]:
 
 def faster(config: LowBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Four bits against both plain ways, paired by round, on a layer past every cache."""
-    log = run_config(update(config, LARGE if fast else LARGER))
+    log = run_config(update(config, BESIDE if fast else {**BESIDE, "repeats": 24}))
     ours = seconds(log, "int4", PACKED)
     rivals = {
         "dequantise first": Figure.ratio(seconds(log, "int4", FIRST), ours),
@@ -116,7 +118,7 @@ def faster(config: LowBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
 
 def over_half(config: LowBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Four bits against weights that are no codes, in 16 bits, paired by round."""
-    log = run_config(update(config, LARGE if fast else OFTEN))
+    log = run_config(update(config, FOUR if fast else OFTEN))
     ours, theirs = seconds(log, "int4", PACKED), seconds(log, "bfloat16", BFLOAT16)
     figure = Figure.ratio(theirs, ours)
     return Outcome(

@@ -184,18 +184,14 @@ def beside_sorted(config: InferenceConfig, run_config: RunConfig, fast: bool) ->
     return faster(pairs, "beside a sorted job")
 
 
-def with_groups(
-    config: InferenceConfig, count: float, run_config: RunConfig, fast: bool
-) -> Outcome:
+def with_groups(config: InferenceConfig, count: float, run: RunConfig, fast: bool) -> Outcome:
     """The same of a job with so many common prefixes."""
-    return _described(config, {"workload.groups": int(count)}, run_config, fast)
+    return _described(config, {"workload.groups": int(count)}, run, fast)
 
 
-def with_memory(
-    config: InferenceConfig, pages: float, run_config: RunConfig, fast: bool
-) -> Outcome:
+def with_memory(config: InferenceConfig, pages: float, run: RunConfig, fast: bool) -> Outcome:
     """The same with so many pages of 128 tokens."""
-    return _described(config, {"pages": int(pages)}, run_config, fast)
+    return _described(config, {"pages": int(pages)}, run, fast)
 
 
 def _described(
@@ -207,11 +203,14 @@ def _described(
 
 
 def described(config: InferenceConfig, changes: Changes, fast: bool) -> list[InferenceConfig]:
-    """Jobs for the described device; in small the same memory in pages of 256: fewer events."""
+    """Jobs for the described device; in small the same memory in pages of 256: fewer events. A
+    sorted one is one job: all of its lengths are given, and a seed turns but the order."""
     at = {**DESCRIBED, **changes}
     if fast:
         at |= {"page_size": 256, "pages": at["pages"] // 2}
-    return [update(config, {**at, "seed": seed}) for seed in range(3 if fast else 5)]
+    first = update(config, at)
+    drawn = (3 if fast else JOBS) if first.workload.mixed else 1  # type: ignore[union-attr]
+    return [update(first, {"seed": seed}) for seed in range(drawn)]
 
 
 def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:

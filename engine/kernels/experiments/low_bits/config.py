@@ -5,6 +5,8 @@ from typing import Literal
 from engine.core.config import Config, knob
 
 SPECTRUM = {
+    "four": ("int4",),
+    "four and eight": ("int4", "int8"),
     "some": ("int3", "int4", "int8", "e4m3"),
     "integers": tuple(f"int{bits}" for bits in range(1, 9)),
     "floats": ("e2m1", "e3m2", "e2m3", "e4m3", "e5m2"),
@@ -14,8 +16,8 @@ SPECTRUM = {
 class LowBitsConfig(Config):
     """One linear layer, the formats its weight is held in, and how it is timed."""
 
-    spectrum: Literal["some", "integers", "floats"] = knob(
-        "some", "Formats: some of them, integers of every width, or floats"
+    spectrum: Literal["four", "four and eight", "some", "integers", "floats"] = knob(
+        "some", "Formats: of four bits, and of eight, some of them, integers of every width, floats"
     )
     rows: int = knob(1, "Rows multiplied at once: tokens of a step", low=1, high=256, log=True)
     outputs: int = knob(256, "Outputs of the layer", low=1, high=1 << 13, log=True)

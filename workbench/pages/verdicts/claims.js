@@ -1,7 +1,7 @@
 // The column of claims: sentence, grade, the paper's figure, ours, and a button to judge again.
 // `cards` says what stands there, `where` what the first map says, `limits` where the model stops being true, `left` how many are yet
 // to be judged; what a person asks for goes out as `asked` {id, fast, own} or {stop}. `bar`: the paper, what is needed, what came out here. Text only
-// ever goes into textContent.
+// ever goes into textContent. `pace`: how long what is left will take.
 
 import { make, prose } from "../../../widgets/page/nodes.js";
 
@@ -15,14 +15,16 @@ const LOOK = `
 .claim .faint { color: var(--wb-faint); font-size: 12.5px; }
 .verdict { font-size: 12.5px; font-weight: 600; } .verdict.yes { color: var(--wb-accent); }
 .verdict.no { color: var(--wb-wrong); } .verdict.open { color: var(--wb-faint); font-weight: 500; }
-.grade { font-size: 12px; color: var(--wb-faint); border: 1px solid var(--wb-line);
-  border-radius: 999px; padding: 1px 9px; cursor: help; } .grade.modelled { border-style: dashed; }
+.claims button.grade { font-size: 12px; color: var(--wb-faint); border-radius: 999px; padding: 1px 9px; }
+.claims button.grade.modelled { border-style: dashed; }
+.claims .about { font-size: 12.5px; color: var(--wb-faint); } .claims .about[hidden] { display: none; }
+.claim.pending :is(.bar, dl) { opacity: .5; } .claim.pending dl { font-style: italic; }
 .claims dl { display: grid; grid-template-columns: max-content 1fr; gap: 3px 12px; margin: 0;
   font-size: 12.5px; }
 .claims code { font: 12px ui-monospace, Menlo, Consolas, monospace; }
 .claims dt { color: var(--wb-faint); }
 .claims dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-.claims .bar { position: relative; height: 46px; font-size: 11px; }
+.claims .bar { position: relative; height: 48px; font-size: 12px; }
 .bar i { position: absolute; top: 22px; height: 2px; background: var(--wb-accent); opacity: .45; }
 .bar b { position: absolute; top: 16px; width: 2px; height: 14px; margin-left: -1px;
   background: var(--wb-faint); }
@@ -53,7 +55,7 @@ function drawBar(el, { marks, low, high }) {
   span.style.left = percent(low);
   span.style.width = percent(high - low);
   const sorted = [...marks].sort((a, b) => a.at - b.at);
-  const rows = [0, 32];
+  const rows = [-2, 32];
   let place = 0;
   sorted.forEach((mark) => {
     make("b", mark.kind, el).style.left = percent(mark.at);
@@ -82,7 +84,8 @@ function render({ model, el }) {
   make("h2", "", head, "Does it hold?");
   button(head, "Check all", { id: "", fast: true });
   button(head, "Full size", { id: "", fast: false }).title = "At the size of the paper's own figure: minutes, not seconds";
-  const work = make("div", "work", null), told = make("span", "", work);
+  const work = make("div", "work", null), said = make("span", "", work), told = make("span", "", said);
+  const pace = make("span", "", said); // beside what is read out: that would be every second
   head.after(work);
   told.setAttribute("role", "status");
   button(work, "Stop", { stop: true }).title = "What is under way ends before its next run";
@@ -91,8 +94,9 @@ function render({ model, el }) {
     const left = model.get("left") || 0;
     most = left ? Math.max(most, left) : 0;
     work.hidden = !left;
-    told.textContent = left ? `judging ${most - left + 1} of ${most} …` : "";
+    told.textContent = left ? `judging ${most - left + 1} of ${most}` : "";
   };
+  const paced = () => { pace.textContent = model.get("pace") ? ` · ${model.get("pace")}` : ""; };
   const { claim, says, over } = model.get("where");
   where.hidden = !says;
   if (says) {
@@ -105,8 +109,15 @@ function render({ model, el }) {
   const known = new Map();
   const made = (id) => {
     const card = make("div", "claim", list), top = make("div", "top", card);
-    const found = { text: "", card, verdict: make("span", "", top), grade: make("span", "", top),
-      sentence: make("p", "", card), bar: make("div", "bar", card), facts: make("dl", "", card) };
+    const found = { text: "", card, verdict: make("span", "", top), grade: make("button", "", top),
+      about: make("p", "about", card), sentence: make("p", "", card), bar: make("div", "bar", card), facts: make("dl", "", card) };
+    const { grade, about } = found, opens = (isOpen) => {
+      about.hidden = !isOpen;
+      grade.setAttribute("aria-expanded", String(isOpen));
+    };
+    grade.type = "button";
+    grade.onclick = () => opens(about.hidden);
+    opens(false);
     const asks = make("div", "asks", card);
     button(asks, "Check", { id, fast: true });
     found.own = button(asks, "At the paper's setting", { id, fast: true, own: true });
@@ -123,7 +134,8 @@ function render({ model, el }) {
       at.verdict.textContent = card.word;
       at.grade.className = `grade ${card.grade}`;
       at.grade.textContent = card.grade;
-      at.grade.title = card.about;
+      at.grade.title = at.about.textContent = `${card.grade}: ${card.about}`;
+      at.card.classList.toggle("pending", card.pending);
       prose(at.sentence, card.sentence);
       at.own.hidden = !card.own;
       drawBar(at.bar, card.bar);
@@ -134,7 +146,7 @@ function render({ model, el }) {
       }
     }
   };
-  const heard = [["cards", show], ["left", worked]];
+  const heard = [["cards", show], ["left", worked], ["pace", paced]];
   for (const [name, act] of heard) {
     model.on(`change:${name}`, act);
     act();

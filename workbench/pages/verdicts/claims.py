@@ -41,7 +41,10 @@ def claim_card(standing: Standing, stale: bool, own: Sequence[str] = ()) -> dict
     if is_mine:
         more = f" and {len(own) - TOLD} more" if len(own) > TOLD else ""
         rows.append(("Under", f"{', '.join(own[:TOLD])}{more}"))
-    if stale and outcome is not None:
+    is_pending = outcome is not None and standing.state in ("waiting", "checking")
+    if is_pending:
+        rows.append(("Note", "figures of the check before, until this one is through"))
+    elif stale and outcome is not None:
         rows.append(("Note", "judged for other knobs than these; check again"))
     return {
         "id": claim.id,
@@ -51,7 +54,8 @@ def claim_card(standing: Standing, stale: bool, own: Sequence[str] = ()) -> dict
         "about": GRADES[claim.grade],
         "sentence": claim.sentence,
         "facts": [list(row) for row in rows],
-        "own": is_mine,
+        "own": is_mine and not is_pending,
+        "pending": is_pending,
         "bar": verdict_bar(outcome.figure, outcome.needed, claim.reported) if outcome else {},
     }
 
@@ -106,6 +110,7 @@ class ClaimList(Component):
     limits = param.String(default="")
     where = param.Dict(default={}, doc="what the first map says: claim, says, over")
     left = param.Integer(default=0, doc="claims that wait or are being judged")
+    pace = param.String(default="", doc="how long that will take, or takes")
     asked = param.Dict(default={})
 
 
@@ -136,6 +141,8 @@ class Claims:
 
     def refresh(self) -> None:
         config = self.config()
+        if (pace := self.verdicts.pace() if self.verdicts.left else "") != self.panel.pace:
+            self.panel.pace = pace
         seen = (self.verdicts.version, id(config))
         if seen == self._seen:
             return
@@ -148,7 +155,7 @@ class Claims:
             self.panel.left = self.verdicts.left
 
     def _card(self, standing: Standing, config: Config) -> dict[str, Any]:
-        of = standing.config
+        of = standing.judged_for or standing.config
         if of is None:
             return claim_card(standing, False)
         differing = changes(of, self.study.config)

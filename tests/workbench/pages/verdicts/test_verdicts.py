@@ -70,3 +70,48 @@ def test_what_waits_is_stopped_and_what_is_under_way_goes_no_further_than_its_ne
     go.set()
     assert [card["word"] for card in settled(claims)] == ["not checked yet"] * 3
     assert claims.panel.left == 0
+
+
+def test_while_a_claim_is_judged_again_its_old_figures_say_so_and_the_time_left_is_told():
+    go = threading.Event()
+    go.set()
+
+    def waited(config, run, fast):
+        go.wait(30)
+        return fewer(config, run, fast)
+
+    of = study(waited, count=3)
+    now = [of.config]
+    claims = Claims(of, Verdicts(of), lambda: now[0])
+    assert claims.verdicts.pace() == ""
+    claims.ask({"id": ""})
+    assert all(not card["pending"] for card in settled(claims))
+    claims.verdicts._took = {(f"c{n}", True): 40.0 for n in range(3)}  # as if on a slow machine
+    go.clear()
+    now[0] = update(of.config, {"count": 7})
+    claims.ask({"id": ""})
+    claims.refresh()
+    for card in claims.panel.cards:
+        assert card["pending"] and "the check before" in dict(card["facts"])["Note"]
+    assert claims.panel.pace in ("2 min left", "1.98 min left")  # three of forty seconds each
+    claims.ask({"stop": True})
+    go.set()
+    for card in settled(claims):  # what was judged before stands, for the knobs of then
+        assert card["word"] == "✓ holds here" and "other knobs" in dict(card["facts"])["Note"]
+
+
+def test_a_first_check_tells_how_long_it_has_taken():
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(config, run, fast):
+        begun.set()
+        go.wait(30)
+        return fewer(config, run, fast)
+
+    of = study(slow)
+    claims = shown(of, of.config)
+    claims.ask({"id": ""})
+    assert begun.wait(30)
+    assert claims.verdicts.pace().endswith("so far")
+    go.set()
+    settled(claims)

@@ -1,5 +1,5 @@
-"""Claims whose checks or breaks cost seconds of a processor: `pytest` asks them by turns of
-commits, `pytest --full` each time."""
+"""Claims whose breaks cost seconds of a processor: `pytest` tries them by turns of commits, `pytest
+--full` each time."""
 
 # Claims whose break takes seconds of a processor (`python -m tests.price` of a run before): of all
 # of them one is tried without --full.
@@ -36,33 +36,3 @@ DEAR = (
     ("streambp", "longest"),
     ("streaming-diloco", "same-loss"),
 )
-# Claims, none of them exact, whose own small check takes most of a second or more: those of a third
-# of these studies are asked without --full, since checks of one study share runs.
-WEIGHTY = {
-    "adaptive-parallel-reasoning": (
-        "equal-context", "equal-critical-path", "equal-total", "reinforced",
-    ),
-    "attention-offloading": ("over-compute-devices",),
-    "batchllm": ("faster-described", "faster-on-trace", "larger-batches", "less-recomputed"),
-    "cloudmatrix384": ("anywhere",),
-    "cosine": ("above-one", "adaptive", "throughput"),
-    "damov": ("held-out",),
-    "deepprune": ("accuracy", "foresees"),
-    "dualmap": ("sooner",),
-    "execution-guided": ("above-sampling", "above-unguided"),
-    "flash-attention-2": ("a100",),
-    "flover": ("gain-described",),
-    "fp8-vs-int8": ("well-behaved",),
-    "large-language-monkeys": ("power-law",),
-    "multi-stream": ("accuracy",),
-    "noloco": ("converges",),
-    "one-bit-adam": ("faster",),
-    "parathinker": ("wider",),
-    "saga": ("near-optimum",),
-    "sequence-parallelism": ("sparse",),
-    "stream2llm": ("under-pressure",),
-    "streambp": ("longest",),
-    "streaming-diloco": ("hidden", "same-loss"),
-    "streaming-thinker": ("accuracy",),
-    "threadweaver": ("fewer-tokens",),
-}  # fmt: skip

@@ -7,8 +7,8 @@ import pytest
 from engine.core.config import from_dict, knobs, to_dict, update
 from engine.core.events import Closed, Opened
 from engine.core.log import Log
-from tests.contracts.dear import DEAR, WEIGHTY
-from tests.contracts.turn import turn_of_this_commit
+from tests.contracts.dear import DEAR
+from tests.contracts.turn import ROOT, TURNS, changed, turn_of_this_commit
 from tests.outcomes import Outcomes
 from tests.runs import Runs
 from widgets.fold import History
@@ -23,13 +23,16 @@ SLUGS = sorted(study_files())
 # Of the run that views fold, where a study's own takes seconds; with --full it is the study's own.
 SHORTER = {
     "damov": {"scale": 32},  # as its claims have it
-    "noloco": {"steps": 24},
+    "fp8-vs-int8": {"windows": 4},
+    "noloco": {"steps": 16},
     "one-bit-adam": {"steps": 24, "method.exact": 8},
-    "streaming-diloco": {"steps": 40},
+    "shiftaddllm": {"windows": 4, "seen": 256},
+    "stream-cpp": {"length": 1 << 20, "repeats": 3},
+    "streaming-diloco": {"steps": 24},
 }
-COMMIT = turn_of_this_commit()
-TURN = COMMIT % len(DEAR)  # which breaks are tried without --full
-THIRD = 3  # of a study's claims, of the studies with weighty ones
+THIRD = 3  # of a study's claims, whose break is tried
+PERIOD = TURNS * THIRD * len(DEAR)
+TURN = turn_of_this_commit() % PERIOD  # which claims are asked, and broken, without --full
 RECORDED = {(row["slug"], row["claim"]): row for row in recorded()}
 CLAIMS = [(slug, claim.id) for slug in SLUGS for claim in study(slug).claims]
 
@@ -132,21 +135,32 @@ def test_regimes_and_their_maps_are_of_its_claims_and_its_sweeps_have_points(cho
         assert list(each.points(chosen.config))
 
 
+def due(slug: str, turn: int) -> bool:
+    """Whether it is a study's turn, or its file has changed."""
+    place = ROOT.joinpath(*study_files()[slug].split(".")).with_suffix(".py")
+    return SLUGS.index(slug) % TURNS == turn % TURNS or place in changed()
+
+
+def asked(slug: str, id: str, turn: int = TURN) -> bool:
+    """Whether a claim is asked without --full: exact ones each time, the others of a study at its
+    turn, all of them, since checks of one study share runs."""
+    return study(slug).claim(id).grade == "exact" or due(slug, turn)
+
+
 def tried(chosen: Study, turn: int = TURN) -> list[str]:
-    """The claims of a study whose break is tried without --full: every third, the dear less often;
-    another commit tries others."""
+    """The claims of a study whose break is tried without --full: a third of those that are asked,
+    the dear less often; other turns try others."""
     dear = {id for slug, id in DEAR if slug == chosen.slug}
-    cheap = [e.id for e in chosen.claims if e.id not in dear and e.breaks_at(fast=True)]
-    apart = min(THIRD, len(cheap))
+    cheap = [e for e in chosen.claims if e.id not in dear and e.breaks_at(fast=True)]
+    exact = [e.id for e in cheap if e.grade == "exact"]
+    others = [e.id for e in cheap if e.grade != "exact"] if due(chosen.slug, turn) else []
     slug, one = DEAR[turn % len(DEAR)]
-    return cheap[turn % apart :: apart] + [one] * (slug == chosen.slug)
+    return [*_third(exact, turn), *_third(others, turn // TURNS)] + [one] * (slug == chosen.slug)
 
 
-def asked(slug: str, id: str, turn: int = COMMIT) -> bool:
-    """Whether a claim is asked without --full: all but the weighty each time, those at every third
-    turn; another commit has another."""
-    weighty = WEIGHTY.get(slug, ())
-    return id not in weighty or list(WEIGHTY).index(slug) % THIRD == turn % THIRD
+def _third(ids: list[str], turn: int) -> list[str]:
+    apart = max(1, min(THIRD, len(ids)))
+    return ids[turn % apart :: apart]
 
 
 def told(pair: tuple[str, str]) -> str:
@@ -176,7 +190,7 @@ def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, ful
     """Yes, or no where it states that it fails; a speed as it is recorded of this machine."""
     chosen, claim = claimed
     if not full and not asked(chosen.slug, claim.id):
-        pytest.skip(f"turn {COMMIT % THIRD} of {THIRD} asks others; --full asks each")
+        pytest.skip(f"turn {TURN % TURNS} of {TURNS} asks others; --full asks each")
     row = RECORDED.get((chosen.slug, claim.id)) if full else None
     if claim.timed and row is not None and row["machine"] != here():
         pytest.skip(f"a speed as recorded on {row['machine']}: told by `workbench check`")
@@ -195,7 +209,7 @@ def test_the_same_check_says_no_where_it_is_broken(claimed, runs, outcomes, full
     Where it says no anyhow, a break has to change what it comes to."""
     chosen, claim = claimed
     if not full and claim.id not in tried(chosen):
-        pytest.skip(f"turn {TURN} of {len(DEAR)} tries others; --full tries each")
+        pytest.skip(f"turn {TURN} of {PERIOD} tries others; --full tries each")
     whole = cache(lambda: outcome(claimed, runs, outcomes, {}, full))
     for each in claim.breaks_at(not full)[: None if full else 1]:
         seen = outcome(claimed, runs, outcomes, each.changes, full)
@@ -204,21 +218,29 @@ def test_the_same_check_says_no_where_it_is_broken(claimed, runs, outcomes, full
         )
 
 
-def test_some_break_is_tried_each_time_and_each_at_some_turn(chosen):
-    turns = [tried(chosen, turn) for turn in range(len(DEAR))]
-    assert all(turns)
-    told = {each.id for each in chosen.claims if each.breaks_at(fast=True)}
-    assert {id for ids in turns for id in ids} == told
+def test_each_break_is_tried_at_some_turn_and_of_exact_claims_one_each_time(chosen):
+    turns = [tried(chosen, turn) for turn in range(TURN, TURN + max(len(DEAR), TURNS * THIRD))]
+    told = {each.id: each.grade for each in chosen.claims if each.breaks_at(fast=True)}
+    assert {id for ids in turns for id in ids} == told.keys()
+    exact = {id for id, grade in told.items() if grade == "exact" and (chosen.slug, id) not in DEAR}
+    assert all(exact & set(ids) for ids in turns) or not exact
     assert set(DEAR) <= set(CLAIMS)
 
 
-def test_each_claim_is_asked_at_some_turn_and_of_each_study_some_each_time():
-    for turn in range(THIRD):
-        assert {slug for slug, id in CLAIMS if asked(slug, id, turn)} == set(SLUGS)
-    assert all(any(asked(*pair, turn) for turn in range(THIRD)) for pair in CLAIMS)
-    weighty = {(slug, id) for slug, ids in WEIGHTY.items() for id in ids}
-    assert weighty <= set(CLAIMS)
-    assert all(study(slug).claim(id).grade != "exact" for slug, id in weighty)
+def test_each_claim_is_asked_once_in_so_many_commits_and_the_exact_each_time(monkeypatch):
+    monkeypatch.setattr("tests.contracts.test_studies.changed", frozenset)
+    for slug, id in CLAIMS:
+        times = sum(asked(slug, id, TURN + turn) for turn in range(TURNS))
+        assert times == (TURNS if study(slug).claim(id).grade == "exact" else 1)
+
+
+def test_a_study_that_has_changed_does_not_wait_for_its_turn(monkeypatch):
+    place = ROOT / "workbench" / "studies" / "serving" / "batchllm.py"
+    monkeypatch.setattr("tests.contracts.test_studies.changed", lambda: frozenset({place}))
+    assert place.exists()
+    assert all(
+        asked(*pair, turn) for turn in range(TURNS) for pair in CLAIMS if pair[0] == "batchllm"
+    )
 
 
 def test_recorded_findings_are_those_that_claims_state():

@@ -1,15 +1,35 @@
-"""The turn of a run of the tests: a number that a commit fixes, so that another commit's run tries
-other samples, and all processes of one run the same."""
+"""The turn of a run of the tests: the number of its commit, so that what goes by turns of N comes
+once in each N commits that follow one another; and what its last commit changed, which does not
+wait for its turn."""
 
 import subprocess
+from functools import cache
 from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TURNS = 4  # of a study's claims that are not exact, and of notebooks
 
 
 def turn_of_this_commit() -> int:
-    """The commit's hash as a number; 0 where there is no repository."""
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    """How many commits lead to this one, the first parent of each; of a shallow clone, which does
+    not know, the hash as a number. 0 where there is no repository."""
+    if _git("rev-parse", "--is-shallow-repository").strip() != "false":
+        return int(_git("rev-parse", "HEAD").strip() or "0", 16)
+    return int(_git("rev-list", "--count", "--first-parent", "HEAD").strip() or "0")
+
+
+@cache
+def changed() -> frozenset[Path]:
+    """The files that the last commit changed, and those that nobody has committed yet."""
+    names = _git("diff", "--name-only", "--no-renames", "-z", "HEAD~1")
+    names += _git("ls-files", "--others", "--exclude-standard", "-z")
+    return frozenset(ROOT / name for name in names.split("\0") if name)
+
+
+def _git(*words: str) -> str:
+    """What git says here; "" where it cannot."""
+    asked = ["git", "-C", str(ROOT), *words]
     try:
-        said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return 0
-    return int(said.strip(), 16)
+        return ""

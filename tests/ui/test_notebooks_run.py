@@ -1,26 +1,29 @@
 """The committed notebooks, small: every cell runs without an error, and its report shows a picture.
 
 Cells run in this process; with --full each in a kernel of its own, as `workbench notebooks run`
-has it. A browser, which costs two seconds of a processor, draws the pictures of a third of them, of
-others at another commit.
+has it. Without --full a notebook runs at one turn of commits in TURNS, and when it has changed;
+what it imports and opens is looked for each time.
 """
 
+import ast
 import base64
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.contracts.turn import turn_of_this_commit
+from tests.contracts.turn import ROOT, TURNS, changed, turn_of_this_commit
 from tests.one_thread import one_thread
 from tests.outcomes import Outcomes
 from tests.runs import Runs
 from tests.ui.cells import run_cells, shell
+from workbench.catalogue import study
 from workbench.notebook import open_study
 from workbench.notebook.open_study import OpenStudy
 from workbench.notebook.pictures import browser
 from workbench.notebook.run_many import declared_of, found, run_all
-from workbench.notebook.run_one import report
+from workbench.notebook.run_one import read, report
 
 SMALL = {
     "live": False,
@@ -32,21 +35,23 @@ SMALL = {
     "windows": 4,
 }
 STILL = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=]{1000,})"')
-BOOKS = found([Path(__file__).parents[2] / "notebooks"])
+BOOKS = found([ROOT / "notebooks"])
+COMMIT = turn_of_this_commit()
 
 
-THIRD = 3
-TURN = turn_of_this_commit() % THIRD
+def asked(book: Path, turn: int = COMMIT) -> bool:
+    """Whether a notebook runs without --full."""
+    return BOOKS.index(book) % TURNS == turn % TURNS or book in changed()
 
 
-def first_alone(patch: pytest.MonkeyPatch, most: int) -> None:
-    """A browser draws the first `most` stills that are asked for; the others go without, as where
-    there is none."""
+def first_alone(patch: pytest.MonkeyPatch) -> None:
+    """A browser draws the first still that is asked for; the others go without, as where there is
+    none."""
     drawn, still = [], OpenStudy.still
 
     def once(study: OpenStudy) -> bytes | None:
         drawn.append(study)
-        return still(study) if len(drawn) <= most else None
+        return still(study) if len(drawn) == 1 else None
 
     patch.setattr(OpenStudy, "still", once)
 
@@ -55,13 +60,15 @@ def first_alone(patch: pytest.MonkeyPatch, most: int) -> None:
 def test_a_notebook_runs_and_shows_something(
     book, full, tmp_path, monkeypatch, outcomes: Outcomes, runs: Runs
 ):
-    small, drawn = declared_of(book, SMALL), full or BOOKS.index(book) % THIRD == TURN
+    if not full and not asked(book):
+        pytest.skip(f"turn {COMMIT % TURNS} of {TURNS} runs others; --full runs each")
+    small = declared_of(book, SMALL)
     if full:
         (result,) = run_all([book], small, timeout=600, report=tmp_path)
         assert result.error == ""
         page = result.page.read_text()
     else:
-        first_alone(monkeypatch, int(drawn))
+        first_alone(monkeypatch)
         find = open_study.study
         monkeypatch.setattr(
             open_study, "study", lambda slug: runs.shown(outcomes.asked(find(slug)))
@@ -69,11 +76,38 @@ def test_a_notebook_runs_and_shows_something(
         with one_thread(), shell(tmp_path) as here:
             page = report(run_cells(book, small, here))
     stills = STILL.findall(page)
-    if browser() is None or not drawn:
+    if browser() is None:
         assert stills == []  # cells run all the same
         return
     assert stills and base64.b64decode(stills[0]).startswith(b"\x89PNG")
     assert 'src="http' not in page
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+def test_what_a_notebook_names_is_there(book):
+    """What its cells import, and the studies they open with their presets and knobs."""
+    cells = [ast.parse(cell.source) for cell in read(book).cells if cell.cell_type == "code"]
+    words = set(inspect.signature(open_study.open_study).parameters)
+    opened = 0
+    for each in (each for cell in cells for each in ast.walk(cell)):
+        match each:
+            case ast.Import() | ast.ImportFrom():
+                exec(ast.unparse(each), {})  # ours, as committed
+            case ast.Call(ast.Name("open_study"), [ast.Constant(slug)], keywords):
+                opened, given = opened + 1, {word.arg: word.value for word in keywords if word.arg}
+                knobs = {word.partition("__")[0] for word in given.keys() - words}
+                assert knobs <= set(type(study(slug).config).model_fields)
+                match given.get("preset"):
+                    case ast.Constant(preset):
+                        assert preset in study(slug).presets
+    assert opened
+
+
+def test_each_notebook_runs_once_in_so_many_commits_and_when_it_has_changed(monkeypatch):
+    monkeypatch.setattr("tests.ui.test_notebooks_run.changed", lambda: frozenset(BOOKS[:1]))
+    for book in BOOKS:
+        times = sum(asked(book, COMMIT + turn) for turn in range(TURNS))
+        assert times == (TURNS if book == BOOKS[0] else 1)
 
 
 def test_every_family_that_is_built_has_a_notebook(root):

@@ -1,6 +1,9 @@
 """Admission control: picks the waiting request that joins the running batch, allocates its pages,
 and rejects requests that can never fit."""
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 
 from engine.core.events import Branch, Mark
@@ -38,6 +41,7 @@ class AdmissionControl:
             allocator,
         )
         self.cache = running.cache
+        queue.fits = self.fits
         self.waiting_forks: dict[str, list[Request]] = {}  # samples that fork after the prompt
         self.reserved = 0  # rows kept free for them
 
@@ -121,11 +125,74 @@ class AdmissionControl:
             self.reserved -= request.keeps
             request.keeps = 0
 
+    def in_the_way(
+        self, head: Request, view: View, taken: int, away: Collection[Request]
+    ) -> list[Request] | None:
+        """Running requests that `head` outranks and that make room for it if they leave, the last
+        in the order first; None where it has room.
+
+        Where callers take turns it has enough to come in now, beside the `taken` pages that rows
+        take in this step, or nobody is in its way; a higher priority takes what there is, step by
+        step. `away`: who is not to be touched.
+        """
+        cache, rows = self.cache, self.running.rows
+        enough, turns = False, self.config.ordering.takes_turns
+        free, count = cache.available - (taken if turns else 0), rows.count
+        need, hits = self._need(head, self.limit(head))
+        if self._room(head, need, replace(view, pages_free=free), count):
+            return None
+        references_P = cache.pool.references.copy()
+        references_P[hits] += 1  # what it joins is no room that it gains
+        able = [one for one in self.running.requests if one not in away]
+        found: list[Request] = []
+        while able and not enough:
+            worst = self.queue.last(able, view)
+            if worst.urgent or not self.config.ordering.outranks(head, worst, view):
+                break
+            able.remove(worst)
+            found.append(worst)
+            if worst.source is not None:  # the order goes by who is left
+                worst.source.running -= 1
+            pages = rows.table(worst.row)
+            references_P[pages] -= 1
+            free += int(np.count_nonzero(references_P[pages] == 0))
+            count -= 1
+            enough = self._room(head, need, replace(view, pages_free=free), count)
+        for one in found:
+            if one.source is not None:
+                one.source.running += 1
+        return found if enough or not turns else []
+
     def fits(self, request: Request, view: View) -> bool:
-        """Whether there are rows and pages for `request` now."""
-        count = self.running.rows.count + self.reserved + 1 + self._forks(request)
+        """Whether there is room for `request` now."""
         need, _ = self._need(request, self.limit(request))
-        return count <= self.config.max_running and need.now <= self.cache.available
+        now = replace(view, pages_free=self.cache.available)
+        return self._room(request, need, now, self.running.rows.count)
+
+    def _room(self, head: Request, need: Need, view: View, count: int) -> bool:
+        """Whether `head` may come to `count` running ones, of the pages that `view` says."""
+        if count + self.reserved + 1 + self._forks(head) > self.config.max_running:
+            return False
+        if need.now > view.pages_free:
+            return False
+        last = not count or not self.config.ordering.takes_turns
+        return last or self.config.admission.admits(head, need, view)
+
+    def fill(
+        self, mix: Mix, chunks: Chunks, view: View, prefill: Prefill, lets_in: bool = True
+    ) -> None:
+        """The step's prompt tokens: for those who have begun, then for who is let in; in shares
+        where callers take turns."""
+
+        def admit() -> None:
+            if lets_in and mix.admit and len(self.queue):
+                self.admit(mix, chunks, view, prefill)
+
+        if self.config.ordering.takes_turns:
+            prefill.share(chunks, admit)
+        else:
+            prefill.go_on(chunks)
+            admit()
 
     def admit(self, mix: Mix, chunks: Chunks, view: View, prefill: Prefill) -> None:
         """Let requests in until something is short."""
@@ -184,6 +251,8 @@ class AdmissionControl:
     def _enter(self, request: Request, hits: list[int], limit: int) -> None:
         cache, size, known = self.cache, self.config.page_size, len(request.tokens)
         self.queue.remove(request)
+        if request.source is not None:
+            request.source.entered = cache.step
         self.starts(request)
         if request.host_pages is not None:
             pages = self._return(request, hits)

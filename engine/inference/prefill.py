@@ -1,5 +1,6 @@
 """Chunked prefill: computes prompts in chunks, within the tokens that a step has left for them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.cache.host_swap import HostSwap
@@ -42,9 +43,44 @@ class Prefill:
         for request in self.pending:
             if chunks.left <= 0:
                 return
-            if chunks.only in (-1, request.row) and self._there(request):
-                self.running.catch_up(request.row)
-                self.cut(request, chunks)
+            if self._able(request, chunks):
+                self._cut_on(request, chunks)
+
+    def share(self, chunks: Chunks, admit: Callable[[], None]) -> None:
+        """Chunks in thirds: for whoever `admit` lets in, for who has least left to compute, and
+        for who began first. What one third does not need, the next has.
+
+        A short prompt waits for no long one, and the longest goes on at a third of its speed.
+        """
+        begun = [one for one in self.pending if self._able(one, chunks)]
+        if not begun or chunks.whole or self.running.masked:  # what is never cut has no share
+            self.go_on(chunks)
+            admit()
+            return
+        left = {one: self._left(one) for one in begun}
+        third, shortest = -(-chunks.left // 3), sorted(begun[1:], key=left.__getitem__)
+        of_first = min(third, left[begun[0]])
+        of_shortest = min(third, sum(left[one] for one in shortest))
+        chunks.left -= of_first + of_shortest
+        if chunks.left > 0:
+            admit()
+        chunks.left += of_shortest
+        for one in (*shortest, begun[0]):
+            if one is begun[0]:
+                chunks.left += of_first
+            if chunks.left > 0:
+                self._cut_on(one, chunks)
+
+    def _able(self, request: Request, chunks: Chunks) -> bool:
+        return chunks.only in (-1, request.row) and self._there(request)
+
+    def _left(self, request: Request) -> int:
+        """Tokens of it that are still to compute."""
+        return int(self.running.rows.known[request.row] - self.running.rows.cached[request.row])
+
+    def _cut_on(self, request: Request, chunks: Chunks) -> None:
+        self.running.catch_up(request.row)
+        self.cut(request, chunks)
 
     def enter(self, request: Request, chunks: Chunks) -> None:
         """`request` has just been admitted: its first chunk, if there is room."""

@@ -57,9 +57,7 @@ class QuietSteps:
         decode = view.found = self._decode_R[:count]
         (mix,) = self.config.batching.mixes(view)
         chunks = prefill.begin(mix)
-        prefill.go_on(chunks)
-        if mix.admit and len(self.queue):
-            self.admission.admit(mix, chunks, view, prefill)
+        self.admission.fill(mix, chunks, view, prefill)
         return self._step(decode, view) if count or chunks.rows else None
 
     def _step(self, decode: np.ndarray, view: View) -> Step:

@@ -149,9 +149,7 @@ class Scheduler:
         if len(decode):
             self.allocator.grow(decode)
         chunks = self.prefill.begin(mix)
-        self.prefill.go_on(chunks)
-        if mix.admit and len(self.queue) and not self.preempted:
-            self.admission.admit(mix, chunks, view, self.prefill)
+        self.admission.fill(mix, chunks, view, self.prefill, not self.preempted)
         if not len(decode) and not chunks.rows:
             return None
         return self.speculator.extend(self._step(mix, decode, view), view.budget)
@@ -214,21 +212,22 @@ class Scheduler:
         self.allocator.preempt(request, view, why)
 
     def _displace(self, view: View) -> None:
-        """Running requests yield to a waiting one that outranks them while it has no room."""
+        """Running requests yield to a waiting one that outranks them while it has no room: as many
+        as make enough of it, or none."""
         head = self.queue.head(view)
-        while (
-            head is not None
-            and self.rows.count > len(self.away)
-            and not self.admission.fits(head, view)
-        ):
-            if self.padded:
-                self.release_padding()
-                continue
-            worst = self._last(view)
-            if worst.urgent or not self.config.ordering.outranks(head, worst, view):
-                return
+        if head is None or self.rows.count <= len(self.away):
+            return
+        # What this step's rows take is not there for who comes.
+        taken = max(0, self.cache.available + self.allocator.missing(view.decoding))
+        victims = self.admission.in_the_way(head, view, taken, self.away)
+        if victims is None:
+            return
+        if self.padded:
+            self.release_padding()
+            self._displace(self.view(view.step, view.now))
+            return
+        for worst in victims:
             self.preempt(worst, view, f"request {head.id} outranks it")
-            view.pages_free = self.cache.available
             self.preempted = 0  # the room is for the one that outranks: let it in at once
 
     def release_padding(self) -> None:

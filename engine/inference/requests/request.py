@@ -73,7 +73,8 @@ def sampling(**fields: Any) -> Sampling:
 class Source:
     """Who brought several requests at once: the prompts of one call, the samples of one prompt."""
 
-    running: int = 0  # of its requests; written by the engine alone
+    running: int = 0  # of its requests; written by the engine alone, …
+    entered: int = 0  # … as is the step in which one of them last began to run
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ class ByTurns(Ordering):
     """Requests that came alone go by arrival; those of one source take turns with all others.
 
     A source is a call, not who made it: under requests that come alone without end a call of many
-    keeps one row, until `patience` ends its others' wait.
+    keeps one row, and once its others have waited their `patience`, two.
     """
 
     kind: Literal["by_turns"] = "by_turns"

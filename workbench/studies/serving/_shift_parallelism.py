@@ -198,14 +198,19 @@ def more_tokens(configs: list[FleetConfig], run: RunConfig) -> dict[str, Figure]
 
 def every_load(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """Whole answers at each of several loads, of drawn requests and, at full size, of the trace,
-    beside whoever is quickest there."""
+    beside whoever is quickest there; of each rival, where it comes nearest."""
     found, words = [], []
+    nearest_of: dict[str, tuple[float, str]] = {}
     for rate in FEW_LOADS if fast else LOADS:
         for work, configs in works(config, fast, rate).items():
             ratios, _ = sooner(configs, run)
             nearest = min(ratios, key=lambda name: ratios[name].value)
             found.append(ratios[nearest])
             words.append(f"{work} at {rate:g}/s {told({nearest: ratios[nearest]})}")
+            for name, each in ratios.items():
+                here = each.value, f"{name} {each.value:.2f}× ({work} at {rate:g}/s)"
+                nearest_of[name] = min(here, nearest_of.get(name, here))
+    words.append("nearest of each: " + ", ".join(text for _, text in nearest_of.values()))
     return over_nearest(found, "time to a whole answer over ours", "; ".join(words))
 
 

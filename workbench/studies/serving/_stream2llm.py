@@ -136,7 +136,8 @@ def parity(configs: dict[str, InferenceConfig], run: RunConfig, fast: bool) -> O
     figure = min(found.values(), key=lambda one: one.value)
     return Outcome(
         f"at least {PARITY:.0%} of the queries a second without streaming",
-        "; ".join(f"{name} {said(one)}" for name, one in found.items()),
+        "of those without streaming, "
+        + "; ".join(f"{name} {said(one)}" for name, one in found.items()),
         figure.low >= PARITY,
         figure=figure,
         needed=PARITY,

@@ -38,7 +38,7 @@ KEEPS = Break({"method.fault": "keeps"}, True, "what pieces compute again is not
 ONE_PIECE = Break(WHOLE, why="one piece: nothing is streamed")
 LONGER = 2.8  # times checkpointing's length in the same memory, the paper's least (abstract)
 SLOWER = 0.044  # of checkpointing's time, at 6k tokens, that the paper calls comparable (table 1)
-FIRST, MORE = 5, 6  # rounds that are timed; all of them at full size
+ROUNDS = {True: (5,), False: (3, 8)}  # that are timed, in small and at full size
 COUNTED = 1 << 17  # tokens at which a model's bytes are counted; a straight line from zero
 
 
@@ -150,7 +150,7 @@ def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
                             "batch": 1, "layers": 4, "hidden": 128, "width": 384, "tile": 128,
                             "vocabulary": 2048, "watch": False})  # fmt: skip
     ours, kept, plain = list[float](), list[float](), list[float]()
-    for rounds in (FIRST,) if fast else (FIRST, MORE):
+    for rounds in ROUNDS[fast]:
         log = run_config(update(sized, {"rounds": rounds}))
         for way, taken in {config.method.kind: ours, "checkpointing": kept, "plain": plain}.items():
             taken += [e.value for e in log.of(Level) if (e.lane, e.name) == (way, SECONDS)]

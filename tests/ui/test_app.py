@@ -95,6 +95,15 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save data (CSV)").click()
     assert saved.value.path().read_text().startswith("figure,value\nfinished,24 of 24\n")
+    page.get_by_label("Export and settings").first.click()
+    page.get_by_role("button", name="Show data (table)").first.click()
+    data = page.get_by_role("dialog", name="Data of this view")
+    data.get_by_role("cell", name="24 of 24").wait_for()
+    assert data.get_by_role("cell", name="r0", exact=True).count()  # its lanes by name
+    page.keyboard.press("Escape")
+    data.wait_for(state="detached")
+    unsaid = page.locator(".pw canvas:not([aria-label]):not([aria-hidden=true])")
+    assert unsaid.count() == 0
     page.keyboard.press("?")
     keys = page.get_by_role("dialog", name="Keys")
     keys.get_by_text("play or pause").wait_for()

@@ -160,6 +160,7 @@ function drawLegend(card, legend) {
   legend.replaceChildren();
   for (const weight of LEGEND) {
     const item = make("span", "", legend), canvas = make("canvas", "", item);
+    canvas.setAttribute("aria-hidden", "true"); // the word beside it says it
     canvas.width = canvas.height = 14;
     const value = shades[1 + Math.round(254 * (1 + Math.log10(weight) / 5))];
     const ctx = canvas.getContext("2d");

@@ -250,8 +250,12 @@ export class Card {
 
   rename(title) {
     if (this.title.firstChild.textContent === title) return;
+    const before = this.title.firstChild.textContent;
     this.title.firstChild.textContent = title;
     this.root.setAttribute("aria-label", title);
+    for (const { canvas } of this.surfaces) {
+      canvas.setAttribute("aria-label", canvas.getAttribute("aria-label").replace(before, () => title));
+    }
   }
 
   say(text) {
@@ -321,6 +325,8 @@ class Surface {
     this.draw = draw;
     parent.classList.add("pw-surface");
     this.canvas = make("canvas", "", parent);
+    this.canvas.setAttribute("role", "img"); // its data stand as a table behind the card's ⋯
+    this.canvas.setAttribute("aria-label", card.root.getAttribute("aria-label"));
     this.parent = parent;
     this.ctx = this.canvas.getContext("2d");
     this.depends = null; // gives the values it draws from; while they stay, so does what it shows

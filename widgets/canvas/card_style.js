@@ -2,7 +2,7 @@
 
 export const STYLE = `
 .pw{position:relative;display:flex;flex-direction:column;box-sizing:border-box;overflow:hidden;
- background:var(--paper);color:var(--ink);font:13px/1.4 var(--font);padding:8px 16px 10px;
+ background:var(--paper);color:var(--ink);font:12px/1.4 var(--font);padding:8px 16px 10px;
  font-variant-numeric:tabular-nums;border-radius:6px}
 .pw *{box-sizing:border-box}
 .pw-head{display:flex;align-items:flex-start;gap:0 24px;flex-wrap:wrap;
@@ -42,7 +42,7 @@ export const STYLE = `
  opacity:0;pointer-events:none;transition:opacity .15s}
 .pw.narrow:hover .pw-said,.pw.narrow:focus-within .pw-said{opacity:1}
 .pw.large .pw-head,.pw.large .pw-tools,.pw.large .pw-empty{zoom:1.4}
-.pw.large .pw-tip{font-size:18px}
+.pw.large .pw-tip{font-size:16px}
 .pw-switch{display:flex}
 .pw-find{font:inherit;width:150px;padding:2px 8px;border:1px solid var(--line);background:var(--paper);
   color:var(--ink);border-radius:5px}
@@ -91,7 +91,7 @@ export const STYLE = `
 .pw-range thead th{color:var(--faint)}
 .pw-range tbody th{text-align:left;padding-left:0;max-width:240px;overflow:hidden;text-overflow:ellipsis}
 .pw-wheel{position:absolute;left:50%;top:50%;transform:translate(-50%,-50%);z-index:4;padding:7px 14px;
- pointer-events:none;background:var(--ink);color:var(--paper);border-radius:6px;font-size:13px;opacity:0;
+ pointer-events:none;background:var(--ink);color:var(--paper);border-radius:6px;font-size:12px;opacity:0;
  transition:opacity .15s}
 .pw-wheel.on{opacity:.9}
 .pw-tip{position:absolute;display:none;z-index:4;pointer-events:none;max-width:360px;

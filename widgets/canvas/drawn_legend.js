@@ -13,6 +13,7 @@ export function drawnLegend(card, legend, tell) {
   const { colors } = card, hue = colors.hues[0];
   const item = (text, paint) => {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
+    canvas.setAttribute("aria-hidden", "true"); // the word beside it says it
     span.append(text);
     canvas.width = canvas.height = 28;
     const ctx = canvas.getContext("2d");

@@ -3,12 +3,14 @@
 import { make } from "../page/nodes.js";
 import { saveData } from "./frame_data.js";
 import { saveDrawing, savePicture } from "./snapshot.js";
+import { showTable } from "./data_table.js";
 
 const MENU_ITEMS = [
   ["Full screen", fillScreen],
   ["Save picture (PNG)", savePicture],
   ["Save drawing (SVG)", saveDrawing],
   ["Save data (CSV)", saveData],
+  ["Show data (table)", showTable],
 ];
 
 export function cardMenu(card, parent) {

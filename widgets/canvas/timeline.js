@@ -63,7 +63,8 @@ export class Timeline {
     this.mini = view.mini ? new Minimap(this, view.mini, GAP) : null;
     this.surface.canvas.tabIndex = 0;
     this.surface.canvas.setAttribute("aria-label",
-      "Arrow keys or A and D pan, plus and minus or W and S zoom, 0 shows all, slash finds, M marks a moment, "
+      `${card.root.getAttribute("aria-label")} Arrow keys or A and D pan, plus and minus or W and S zoom, `
+      + "0 shows all, slash finds, M marks a moment, "
       + "[ and ] go to marks, Shift and arrows choose a range from the time cursor on, Escape leaves it");
     this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
   }

@@ -56,7 +56,7 @@ class Chart {
     }
     const said = this.plots.map(({ spec }) => `${spec.title}: ${spec.lines.map((l) => l.name).join(", ")}`);
     const keys = "plus and minus zoom, arrow keys move along, 0 shows all";
-    this.over.canvas.setAttribute("aria-label", `${said.join("; ")}. ${keys}.`);
+    this.over.canvas.setAttribute("aria-label", `${card.root.getAttribute("aria-label")} ${said.join("; ")}. ${keys}.`);
   }
 
   draw(ctx, width, height) {

@@ -8,14 +8,14 @@ import { make } from "../page/nodes.js";
 
 const SAID = 1500; // milliseconds that an entry says it was copied
 const LOOK = `
-.share button { font: 500 12.5px/1.75 var(--font); color: var(--ink); background: transparent; cursor: pointer;
+.share button { font: 500 12px/1.75 var(--font); color: var(--ink); background: transparent; cursor: pointer;
   border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; white-space: nowrap; }
 .share button:hover { background: var(--raised); }
 .share button:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px; }
 .share button:disabled { color: var(--faint); cursor: progress; }
 .share [popover] { position: fixed; margin: 0; inset: auto; padding: 6px; min-width: 190px; color: var(--ink);
   background: var(--paper); border: 1px solid var(--line); border-radius: 8px;
-  box-shadow: 0 6px 24px rgba(0, 0, 0, .22); font: 13px var(--font); }
+  box-shadow: 0 6px 24px rgba(0, 0, 0, .22); font: 14px var(--font); }
 .share [popover] button { display: block; width: 100%; border: 0; border-radius: 5px; text-align: left; }
 .share h3 { margin: 4px 10px 2px; font: 12px var(--font); color: var(--faint); }`;
 

@@ -18,7 +18,7 @@ const LOOK = `
 .knobs .row { padding: 5px 0; } .knobs .both { display: flex; gap: 10px; align-items: center; }
 .knobs input[type=range] { flex: 1; min-width: 60px; accent-color: var(--hue); height: 22px; margin: 0;
   cursor: pointer; }
-.knobs input[type=text], .knobs select { font: 13px var(--font); color: var(--ink);
+.knobs input[type=text], .knobs select { font: 14px var(--font); color: var(--ink);
   background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px;
   box-sizing: border-box; width: 100%; font-variant-numeric: tabular-nums; }
 .knobs .both input[type=text] { width: 84px; flex: none; text-align: right; }
@@ -28,10 +28,10 @@ const LOOK = `
 .knobs :focus-visible { outline: 2px solid var(--hue); outline-offset: 1px; }
 .knobs summary { font-weight: 600; cursor: pointer; padding: 8px 0 4px; }
 .knobs details { border-top: 1px solid var(--line); margin-top: 6px; }
-.knobs .says { color: var(--wrong); font-size: 13px; margin: 6px 0; }
+.knobs .says { color: var(--wrong); font-size: 14px; margin: 6px 0; }
 .knobs .says:empty { display: none; }
 .knobs .acts { display: flex; flex-wrap: wrap; gap: 8px; padding: 12px 0 4px; }
-.knobs button { font: 13px var(--font); color: var(--ink); background: transparent; cursor: pointer;
+.knobs button { font: 12px var(--font); color: var(--ink); background: transparent; cursor: pointer;
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; }
 .knobs button:hover { background: var(--raised); }
 .knobs.across > div:first-child { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr));
@@ -39,7 +39,7 @@ const LOOK = `
 .knobs.across details { grid-column: 1 / -1; margin: 0; border: 0; } .knobs.across .acts { display: none; }
 .knobs.across details > div { display: grid; grid-template-columns: repeat(auto-fill, minmax(230px, 1fr));
   gap: 0 20px; max-height: 300px; overflow-y: auto; }
-.knobs.across summary { font-weight: 400; color: var(--faint); padding: 0; font-size: 13px; }`;
+.knobs.across summary { font-weight: 400; color: var(--faint); padding: 0; font-size: 12px; }`;
 
 // One control: its node, and `show({field, place})`. `tell` hears {field} or {place}.
 function controlOf(facts, tell) {

@@ -90,7 +90,7 @@ class Compare:
         for place, feed in enumerate(self.stage.feeds):
             faint = theme.scheme(self.is_dark).faint
             title = html.escape(self.titles[place % count])
-            style = f"margin:0;font:600 13px {theme.FONT};color:{faint}"
+            style = f"margin:0;font:600 14px {theme.FONT};color:{faint}"
             rows.append(pn.pane.HTML(f'<p style="{style}">{title}</p>', margin=0))
             rows.append(self.stage.card(feed))
         return self._column(rows)
@@ -161,7 +161,7 @@ def _row(name: str, values: Sequence[str]) -> str:
 TABLE = (
     STRIP
     + """
-.compared { font: 13px var(--font); color: var(--ink); padding: 12px 0; }
+.compared { font: 14px var(--font); color: var(--ink); padding: 12px 0; }
 .compared p { margin: 0 0 8px; overflow-wrap: anywhere; }
 .both { display: flex; flex-wrap: wrap; gap: 12px 40px; align-items: flex-start; }
 table { border-collapse: collapse; }

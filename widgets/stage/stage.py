@@ -294,7 +294,7 @@ def every(milliseconds: int, act: Callable[[], Any]) -> PeriodicCallback:
 
 def _fault(text: str, dark: bool) -> str:
     colour = theme.wrong(dark)
-    return f'<p style="font:13px {theme.FONT};color:{colour};margin:4px 0">{html.escape(text)}</p>'
+    return f'<p style="font:14px {theme.FONT};color:{colour};margin:4px 0">{html.escape(text)}</p>'
 
 
 CARD = ":host(.pw-card) { padding: 0 0 4px; }"

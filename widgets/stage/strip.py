@@ -95,7 +95,7 @@ STRIP = """
 .strip > div { border: 1px solid var(--line); border-radius: 8px; padding: 8px 12px;
   display: grid; gap: 2px; min-width: 150px; font-variant-numeric: tabular-nums; }
 .strip span { font-size: 12px; color: var(--faint); }
-.strip b { font-size: 18px; font-weight: 600; }
-.strip i { font-style: normal; font-size: 15px; }
+.strip b { font-size: 16px; font-weight: 600; }
+.strip i { font-style: normal; font-size: 14px; }
 .compared p.of { color: var(--faint); font-size: 12px; max-width: 110ch; }
 """

@@ -125,7 +125,7 @@ function watchSight(count, tell) {
 }
 
 const STYLE = `
-.transport { display: flex; align-items: center; gap: 4px; flex-wrap: wrap; font: 13px var(--font);
+.transport { display: flex; align-items: center; gap: 4px; flex-wrap: wrap; font: 12px var(--font);
   color: var(--ink); background: var(--paper); border-top: 1px solid var(--line); padding: 6px 8px; }
 .transport button { display: inline-flex; align-items: center; gap: 4px; border: 0; padding: 5px;
   border-radius: 6px; background: transparent; color: inherit; cursor: pointer; font: inherit; }

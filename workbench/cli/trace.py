@@ -1,4 +1,5 @@
-"""`workbench trace`: a run file as a Chrome trace, which Perfetto opens, and the other way."""
+"""`workbench trace`: a run file as a Chrome trace, which Perfetto opens, and the other way; a
+breakdown of either, or what SQL asks of it."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +10,10 @@ from workbench.cli.output import visible
 ABOUT = """write a run as a Chrome trace (for Perfetto), or a Chrome trace as a run
 
   workbench trace profile.json.gz --breakdown   what its accelerators did, and waited for
-  workbench trace rank-*.json.gz -o job.run     the ranks of one job on one axis"""
+  workbench trace rank-*.json.gz -o job.run     the ranks of one job on one axis
+  workbench trace a.run --sql "SELECT name, count(*), sum(seconds) FROM spans GROUP BY name"
+
+Tables: spans, levels, marks, tokens, branches, pages, moves; times in seconds. SQL only reads."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="print each device's compute, communication, copies and idle time, the same as "
         "Holistic Trace Analysis counts, what its streams waited for, and its kernels",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="with --breakdown: print JSON")
+    parser.add_argument("--sql", metavar="SELECT", help="ask the file's events, in SQLite's SQL")
+    parser.add_argument("--json", action="store_true", help="with --breakdown or --sql: print JSON")
     parser.add_argument("-o", "--out", metavar="OUT", help="where to (default: beside it)")
 
 
@@ -35,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.file[0])
     if len(args.file) > 1:
         return _ranks(args)
+    if args.sql is not None:
+        return _sql(path, args.sql, args.json)
     if args.breakdown:
         return _breakdown(path, args.json)
     kind = next((s for s in SUFFIXES if path.name.lower().endswith(s)), "")
@@ -59,12 +66,34 @@ def _ranks(args: argparse.Namespace) -> int:
     from engine.core.file import save
     from workbench.traces.read import log_of_ranks
 
-    if args.breakdown or not args.out:
+    if args.breakdown or args.sql is not None or not args.out:
         raise BadInput("trace: several files become one run; say where to with -o JOB.run")
     log = log_of_ranks([Path(name) for name in args.file])
     print(save(log, Path(args.out)))
     print(*(visible(mark.text) for mark in log.of(Mark) if mark.name == "ranks"), sep="\n")
     return 0
+
+
+def _sql(path: Path, query: str, as_json: bool) -> int:
+    """What one SELECT gives of the events of a run or a trace."""
+    from workbench.cli.output import print_json, print_table, say
+    from workbench.traces.read import open_log
+    from workbench.traces.sql import MOST_ROWS, asked
+
+    found = asked(open_log(path), query)
+    if as_json:
+        print_json({"columns": found.columns, "rows": found.rows, "cut": found.is_cut})
+    else:
+        print_table(found.columns, [[_cell(value) for value in row] for row in found.rows])
+    if found.is_cut:
+        say(f"only the first {MOST_ROWS:,} rows; ask for fewer, or sum them up")
+    return 0
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _breakdown(path: Path, as_json: bool) -> int:

@@ -68,6 +68,16 @@ class OpenStudy(pn.viewable.Viewer):
         """What the newest run came to, as plain numbers."""
         return summary(self.log)
 
+    def sql(self, query: str) -> Any:
+        """What one SELECT over the newest run's events gives, as a pandas DataFrame: its tables
+        and columns are `workbench.traces.sql.TABLES`, its times in seconds. Raises BadInput."""
+        from pandas import DataFrame
+
+        from workbench.traces.sql import asked
+
+        found = asked(self.log, query)
+        return DataFrame(found.rows, columns=list(found.columns))
+
     def figure(self, name: str = "", *, dark: bool = False, fast: bool = True, **size: int) -> Any:
         """A chart as a Bokeh figure: of the newest run (latency, levels or curves), or a map of
         where a claim holds or a sweep's curves, drawn for this config where they are not known.

@@ -26,7 +26,7 @@ from workbench.notebook.run_one import TAG, declared, read, run_notebook
 
 Done = Callable[["Result", int, int], None]
 IMAGE = re.compile(r'<img[^>]+src="data:image/png;base64,([A-Za-z0-9+/=\s]+)"')
-STYLE = """body{font:15px system-ui,sans-serif;margin:40px auto;max-width:960px;padding:0 16px}
+STYLE = """body{font:14px system-ui,sans-serif;margin:40px auto;max-width:960px;padding:0 16px}
 @media (prefers-color-scheme:dark){body{background:#16181d;color:#e6e6e6}a{color:#7ab8ff}}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:8px;vertical-align:top;
 border-bottom:1px solid #8884}td.n{text-align:right;font-variant-numeric:tabular-nums}

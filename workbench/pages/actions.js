@@ -8,14 +8,14 @@ const LOOK = `
   scrollbar-width: thin; }
 .actions.more { mask-image: linear-gradient(to right, #000 calc(100% - 36px), transparent); }
 @media (max-width: 1099px) { .actions { flex-wrap: wrap; } }
-.actions button { font: 500 12.5px/1.75 var(--wb-font); color: var(--wb-accent); cursor: pointer;
+.actions button { font: 500 12px/1.75 var(--wb-font); color: var(--wb-accent); cursor: pointer;
   background: transparent; border: 1px solid transparent; border-radius: 8px; padding: 3px 9px;
   white-space: nowrap; flex: none; }
 .actions button.framed { border-color: color-mix(in srgb, var(--wb-accent) 50%, transparent); }
 .actions button:hover { background: color-mix(in srgb, var(--wb-accent) 8%, transparent); }
 .actions button.framed:hover { border-color: var(--wb-accent); }
 .actions button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 2px; }
-.actions .note { white-space: nowrap; font: 12.5px var(--wb-font); color: var(--wb-faint); }
+.actions .note { white-space: nowrap; font: 12px var(--wb-font); color: var(--wb-faint); }
 .actions a { color: var(--wb-accent); text-decoration: none; }
 .actions a:hover { text-decoration: underline; }`;
 

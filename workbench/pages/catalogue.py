@@ -25,9 +25,9 @@ CSS = (
 .card summary { cursor: pointer; list-style: none; display: block; }
 .card summary::-webkit-details-marker { display: none; }
 .card .name { font-weight: 600; color: var(--wb-ink); }
-.card .paper { color: var(--wb-faint); font-size: 12.5px; line-height: 1.4; margin-top: 3px; }
+.card .paper { color: var(--wb-faint); font-size: 12px; line-height: 1.4; margin-top: 3px; }
 .card .more { margin-top: 10px; padding-top: 10px; border-top: 1px solid var(--wb-line);
-  font-size: 13px; display: grid; gap: 6px; }
+  font-size: 14px; display: grid; gap: 6px; }
 .card .more b { font-weight: 600; }
 .row { display: flex; justify-content: space-between; gap: 10px; align-items: baseline; }
 .tag { font-size: 12px; color: var(--wb-faint); white-space: nowrap; }
@@ -38,7 +38,7 @@ a.card .tag { color: var(--wb-accent); font-weight: 600; }
 .chips span { font-size: 12px; color: var(--wb-faint); border: 1px solid var(--wb-line);
   border-radius: 10px; padding: 1px 8px; }
 .chips span.modelled { border-style: dashed; }
-a.card p { font-size: 13px; margin-top: 8px; }
+a.card p { font-size: 14px; margin-top: 8px; }
 .ready { grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); }
 .none { padding: 40px 0; color: var(--wb-faint); }
 """

@@ -24,10 +24,10 @@ LOOK = 0.2  # seconds between looks whether a run has ended
 CSS = """
 .caption { font-size: 30px; line-height: 1.25; font-weight: 500;
   min-height: 38px; max-width: 70ch; }
-.asked { font-size: 22px; color: var(--wb-faint); } .told { font-size: 24px; font-weight: 600; }
+.asked { font-size: 22px; color: var(--wb-faint); } .told { font-size: 22px; font-weight: 600; }
 .count { font-size: 16px; color: var(--wb-faint); }
 """
-LARGE = {"&.MuiButton-root, & .MuiButton-root": {"fontSize": "18px"}}
+LARGE = {"&.MuiButton-root, & .MuiButton-root": {"fontSize": "16px"}}
 
 
 class LecturePage:

@@ -32,7 +32,7 @@ CSS = """
   color: var(--wb-faint); }
 .answer .who span:last-child { margin-left: auto; }
 .dot { width: 10px; height: 10px; border-radius: 3px; background: var(--hue); flex: none; }
-.answer pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12.5px;
+.answer pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12px;
   line-height: 1.45; max-height: 132px; overflow: hidden; display: flex; flex-direction: column;
   justify-content: flex-end; font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; }
 .answer pre i { font-style: normal; color: var(--wb-faint); }

@@ -46,7 +46,7 @@ CSS = (
   padding: 12px 14px; }
 .tries a:hover { border-color: var(--wb-accent); text-decoration: none; }
 .tries b { color: var(--wb-ink); font-weight: 600; } .tries span { color: var(--wb-faint);
-  font-size: 13px; display: block; margin-top: 2px; }
+  font-size: 14px; display: block; margin-top: 2px; }
 """
 )
 

@@ -43,7 +43,7 @@ CSS = """
 .name > * { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .name h1 { flex: none; max-width: calc(100% - 8px); font-size: 22px; line-height: 28px; }
 .name h1.long { font-size: 17px; }
-.paper { flex: 1 1 170px; font-size: 13px; color: var(--wb-faint); }
+.paper { flex: 1 1 170px; font-size: 12px; color: var(--wb-faint); }
 summary { list-style: none; cursor: pointer; max-width: 110ch; overflow: hidden;
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
 details[open] summary { -webkit-line-clamp: none; }

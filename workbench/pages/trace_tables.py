@@ -11,7 +11,7 @@ from workbench.traces.tables import Table, difference_table, tables
 CSS = """
 .tables { display: flex; flex-wrap: wrap; gap: 0 28px; } details[open] { flex-basis: 100%; }
 summary { cursor: pointer; color: var(--wb-faint); padding: 4px 0; }
-.traced { border-collapse: collapse; font-size: 13px; margin: 4px 0 14px; }
+.traced { border-collapse: collapse; font-size: 12px; margin: 4px 0 14px; }
 .traced th { text-align: left; font-weight: 400; color: var(--wb-faint); }
 .traced thead th { font-weight: 600; }
 .traced td { text-align: right; font-variant-numeric: tabular-nums; }

@@ -6,7 +6,7 @@ from widgets.theme import figure, hue
 from workbench.predictions.prediction import Estimate, Prediction
 
 CSS = """
-table { border-collapse: collapse; font-size: 13px; }
+table { border-collapse: collapse; font-size: 12px; }
 th { text-align: left; color: var(--wb-faint); font-weight: 600; }
 th, td { padding: 6px 28px 6px 0; border-top: 1px solid var(--wb-line); white-space: nowrap; }
 thead th { border-top: 0; } thead th.num { text-align: right; }
@@ -21,9 +21,9 @@ h2 { margin: 26px 0 8px; }
 .whole i { display: block; height: 100%; width: var(--share); background: var(--hue); }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px;
   background: var(--hue); }
-.sentence { font-weight: 600; font-size: 15px; margin: 6px 0 10px; }
+.sentence { font-weight: 600; font-size: 16px; margin: 6px 0 10px; }
 pre { margin: 4px 0; padding: 8px 12px; background: var(--wb-raised); border-radius: 6px;
-  font-size: 12.5px; overflow-x: auto; max-width: 1100px; }
+  font-size: 12px; overflow-x: auto; max-width: 1100px; }
 .wrong { color: var(--wb-wrong); }
 """
 SPAN = 2.0  # a band reaches from the value over this to the value times it

@@ -108,6 +108,7 @@ function curvesLegend(card, legend, panels, shown) {
   legend.replaceChildren();
   for (const [name, series] of found) {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
+    canvas.setAttribute("aria-hidden", "true"); // the word beside it says it
     span.append(name);
     canvas.width = canvas.height = 28;
     const ctx = canvas.getContext("2d"), hues = card.colors.hues;

@@ -95,6 +95,7 @@ function framesLegend(card, legend) {
     ["thrown away", grey, css(colors.faint), 1], ["not allowed", grey, css(colors.wrong), 3]];
   looks.forEach(([words, fill, rim, thick], at) => {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
+    canvas.setAttribute("aria-hidden", "true"); // the word beside it says it
     span.append(words);
     canvas.width = canvas.height = 28;
     const ctx = canvas.getContext("2d");

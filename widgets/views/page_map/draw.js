@@ -205,13 +205,14 @@ function drawLegend(card, legend, cells) {
   const one = { owner: [0], page_size: 1, owner_texture: [0], mass: null };
   const item = (text, paint, letter = "") => {
     const canvas = make("canvas", "", null);
+    canvas.setAttribute("aria-hidden", "true"); // the word beside it says it
     canvas.width = canvas.height = 14;
     const ctx = canvas.getContext("2d"), image = ctx.createImageData(14, 14);
     painter.pixels = new Uint32Array(image.data.buffer);
     paint();
     ctx.putImageData(image, 0, 0);
     ctx.fillStyle = css(textOn(bright[0].color));
-    ctx.font = `600 11px ${card.colors.font}`;
+    ctx.font = `600 12px ${card.colors.font}`;
     ctx.textAlign = "center";
     ctx.fillText(letter, 7, 11);
     const span = make("span", "", legend);

@@ -88,6 +88,7 @@ function riverLegend(card, legend) {
   const { colors } = card, hue = colors.hues[0];
   const item = (text, color, height) => {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
+    canvas.setAttribute("aria-hidden", "true"); // the word beside it says it
     span.append(text);
     canvas.width = canvas.height = 14;
     const ctx = canvas.getContext("2d");

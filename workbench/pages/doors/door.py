@@ -11,9 +11,9 @@ from engine.core.errors import BadInput
 from workbench.pages.frame.shell import html
 
 CSS = """
-ul { list-style: none; margin: 0; padding: 0; display: grid; gap: 4px; font-size: 13px; }
+ul { list-style: none; margin: 0; padding: 0; display: grid; gap: 4px; font-size: 14px; }
 li span { color: var(--wb-faint); }
-.wrong { color: var(--wb-wrong); font-size: 13px; } .hint { font-size: 13px; }
+.wrong { color: var(--wb-wrong); font-size: 14px; } .hint { font-size: 14px; }
 .ways { display: grid; gap: 10px; padding-top: 10px; }
 .ways a { display: block; text-align: center; padding: 6px 16px; border-radius: 8px;
   font-weight: 600; border: 1px solid var(--wb-accent); }

@@ -39,15 +39,20 @@ CLOSE = {"maxWidth": "470px"}
 FOCUSED = {"outline": "2px solid var(--wb-accent)", "outlineOffset": "1px"}  # by keys
 LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiInputLabel": {
-        "styleOverrides": {"shrink": {"transform": "translate(14px, -9px) scale(0.9)"}}
+        "styleOverrides": {
+            "root": {"fontSize": "14px"},
+            "shrink": {"transform": "translate(14px, -9px) scale(0.857)"},
+        }
     },
     # As high as a field of text beside it.
     "MuiSelect": {"styleOverrides": {"select": {"paddingTop": "8.5px", "paddingBottom": "8.5px"}}},
     "MuiButtonBase": {"styleOverrides": {"root": {"&:focus-visible, &.Mui-focusVisible": FOCUSED}}},
-    "MuiButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
-    "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
+    "MuiButton": {"styleOverrides": {"root": {"fontSize": "14px"}}},
+    "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "14px"}}},
+    "MuiInputBase": {"styleOverrides": {"root": {"fontSize": "14px"}}},
+    "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "14px"}}},
     "MuiOutlinedInput": {
-        "styleOverrides": {"notchedOutline": {"& legend": {"fontSize": "0.96em"}}}
+        "styleOverrides": {"notchedOutline": {"& legend": {"fontSize": "0.92em"}}}
     },
 }
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
@@ -57,18 +62,18 @@ CSS = """
 a { color: var(--wb-accent); text-decoration: none; } a:hover { text-decoration: underline; }
 a:focus-visible, summary:focus-visible, button:focus-visible {
   outline: 2px solid var(--wb-accent); outline-offset: 2px; border-radius: 4px; }
-h1 { font-size: 26px; font-weight: 600; letter-spacing: -0.01em; line-height: 1.2; margin: 0; }
-h2 { font-size: 15px; font-weight: 600; margin: 0; } p { margin: 0; max-width: 78ch; }
-.faint { color: var(--wb-faint); } .small { font-size: 12.5px; }
+h1 { font-size: 22px; font-weight: 600; letter-spacing: -0.01em; line-height: 1.2; margin: 0; }
+h2 { font-size: 16px; font-weight: 600; margin: 0; } p { margin: 0; max-width: 78ch; }
+.faint { color: var(--wb-faint); } .small { font-size: 12px; }
 .num { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
-kbd, code { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: 12.5px; }
-table.figures { border-collapse: collapse; font-size: 13px; }
+kbd, code { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: 12px; }
+table.figures { border-collapse: collapse; font-size: 14px; }
 .figures th { text-align: left; font-weight: 400; color: var(--wb-faint); padding: 3px 28px 3px 0; }
 .figures td { padding: 3px 28px 3px 0; } .figures thead th { font-weight: 600; text-align: right; }
 .figures thead th:first-child { text-align: left; }
 .nav { display: flex; gap: 4px; align-items: center; height: 100%; }
 .nav a { color: var(--wb-faint); padding: 6px 12px; border-radius: 8px; font-weight: 500; }
-@media (max-width: 1000px) { .nav { gap: 0; } .nav a { padding: 6px 5px; font-size: 13px; } }
+@media (max-width: 1000px) { .nav { gap: 0; } .nav a { padding: 6px 5px; font-size: 12px; } }
 .nav a:hover { color: var(--wb-ink); background: var(--wb-raised); text-decoration: none; }
 .nav a[aria-current] { color: var(--wb-ink); background: var(--wb-raised); }
 """

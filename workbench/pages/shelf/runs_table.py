@@ -30,7 +30,7 @@ HEAD = ("", "run", "study", "what differs", "length", "clock", "figures", "cours
 PIECES = 40  # of a run's time, in the line of its course
 WIDE, HIGH = 96, 26  # pixels of that line
 CSS = """
-.runs { border-collapse: collapse; font-size: 13px; width: 100%; }
+.runs { border-collapse: collapse; font-size: 12px; width: 100%; }
 .runs th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 4px 16px 4px 0; }
 .runs td { padding: 6px 16px 6px 0; border-top: 1px solid var(--wb-line); vertical-align: top; }
 .runs td:nth-child(2) { overflow-wrap: anywhere; min-width: 110px; }

@@ -32,7 +32,7 @@ OPENS = "splitwise"  # the study whose page a design's run is opened on
 LIMIT = 600.0  # seconds of one design
 MORE = """
 pre { background: var(--wb-raised); padding: 10px 12px; border-radius: 8px; overflow-x: auto;
-  font-size: 12.5px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: 1200px; margin: 0; }
+  font-size: 12px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: 1200px; margin: 0; }
 td.num, th:not(:first-child) { text-align: right; }
 h2 { margin: 18px 0 6px; } ul { margin: 8px 0; padding-left: 18px; }
 """

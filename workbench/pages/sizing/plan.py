@@ -42,7 +42,7 @@ HEAD = (
 )  # fmt: skip
 CSS = """
 :host { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13px; width: 100%; max-width: 1200px; }
+table { border-collapse: collapse; font-size: 12px; width: 100%; max-width: 1200px; }
 th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 6px 14px 6px 0; }
 td { padding: 6px 14px 6px 0; border-top: 1px solid var(--wb-line); white-space: nowrap; }
 td.words { white-space: normal; min-width: 200px; }

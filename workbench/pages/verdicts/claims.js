@@ -7,20 +7,20 @@ import { make, prose } from "../../../widgets/page/nodes.js";
 
 const LOOK = `
 .claims { font: 14px/1.45 var(--wb-font); color: var(--wb-ink); }
-.claims h2 { font-size: 15px; font-weight: 600; margin: 0; flex: 1; } .claims p { margin: 0; }
+.claims h2 { font-size: 16px; font-weight: 600; margin: 0; flex: 1; } .claims p { margin: 0; }
 .claims .head, .claims .top { display: flex; justify-content: space-between; align-items: center; gap: 8px; }
 .claims .head { padding-bottom: 12px; }
 .claim { border-top: 1px solid var(--wb-line); padding: 12px 0 10px; display: grid; gap: 8px; }
 .claims .where[hidden] { display: none; } .claim .says { font-weight: 600; }
-.claim .faint { color: var(--wb-faint); font-size: 12.5px; }
-.verdict { font-size: 12.5px; font-weight: 600; } .verdict.yes { color: var(--wb-accent); }
+.claim .faint { color: var(--wb-faint); font-size: 12px; }
+.verdict { font-size: 12px; font-weight: 600; } .verdict.yes { color: var(--wb-accent); }
 .verdict.no { color: var(--wb-wrong); } .verdict.open { color: var(--wb-faint); font-weight: 500; }
 .claims button.grade { font-size: 12px; color: var(--wb-faint); border-radius: 999px; padding: 1px 9px; }
 .claims button.grade.modelled { border-style: dashed; }
-.claims .about { font-size: 12.5px; color: var(--wb-faint); } .claims .about[hidden] { display: none; }
+.claims .about { font-size: 12px; color: var(--wb-faint); } .claims .about[hidden] { display: none; }
 .claim.pending :is(.bar, dl) { opacity: .5; } .claim.pending dl { font-style: italic; }
 .claims dl { display: grid; grid-template-columns: max-content 1fr; gap: 3px 12px; margin: 0;
-  font-size: 12.5px; }
+  font-size: 12px; }
 .claims code { font: 12px ui-monospace, Menlo, Consolas, monospace; }
 .claims dt { color: var(--wb-faint); }
 .claims dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
@@ -35,11 +35,11 @@ const LOOK = `
 .bar span { position: absolute; white-space: nowrap; color: var(--wb-faint); }
 .bar .axis { top: 23px; left: 0; right: 0; width: auto; height: 1px; margin: 0;
   background: var(--wb-line); }
-.claims button { font: 13px var(--wb-font); color: var(--wb-accent); background: transparent;
+.claims button { font: 12px var(--wb-font); color: var(--wb-accent); background: transparent;
   cursor: pointer; border: 1px solid var(--wb-line); border-radius: 6px; padding: 4px 10px;
   justify-self: start; }
 .claims .work { display: flex; justify-content: space-between; align-items: center; padding-bottom: 10px;
-  color: var(--wb-faint); font-size: 12.5px; } .claims .work[hidden] { display: none; }
+  color: var(--wb-faint); font-size: 12px; } .claims .work[hidden] { display: none; }
 .claims .asks { display: flex; gap: 8px; flex-wrap: wrap; }
 .claims button:hover { background: var(--wb-raised); }
 .claims button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }`;

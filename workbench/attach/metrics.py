@@ -4,6 +4,7 @@ Names as vLLM (vllm/v1/metrics/loggers.py) and SGLang (srt/metrics/collector.py)
 several the first that is there counts, which is the newest.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -38,6 +39,8 @@ LATENCIES = {
 CACHE = "vllm:cache_config_info"  # whose labels are the cache's shape
 ENGINES = ("engine", "dp_rank")  # labels that tell engines of one server apart
 MOST_ENGINES = 64
+MOST = 1e15  # of a value: requests, tokens or seconds
+DIGITS = 15  # of a whole number in a label
 
 
 @dataclass
@@ -86,7 +89,8 @@ def _by_name(text: str) -> dict[str, list[Sample]]:
     found: dict[str, list[Sample]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            found.setdefault(sample.name, []).append(sample)
+            if abs(sample.value) <= MOST:  # neither NaN, which a metric without a value has
+                found.setdefault(sample.name, []).append(sample)
     return found
 
 
@@ -110,11 +114,14 @@ def _histogram(buckets: list[Sample]) -> tuple[np.ndarray, np.ndarray]:
         try:
             bound = float(bucket.labels.get("le", "inf"))
         except ValueError:
-            raise BadInput(f"/metrics: {bucket.name} has a bound that is no number") from None
+            bound = math.nan
+        if math.isnan(bound):
+            raise BadInput(f"/metrics: {bucket.name} has a bound that is no number")
         counts[bound] = counts.get(bound, 0.0) + float(bucket.value)
     bounds = sorted(counts)
     return np.array(bounds), np.array([counts[bound] for bound in bounds])
 
 
 def _whole(text: str | None) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else 0
+    good = text is not None and text.isascii() and text.isdigit() and len(text) <= DIGITS
+    return int(text or 0) if good else 0

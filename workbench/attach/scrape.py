@@ -70,6 +70,8 @@ def scrape(server: Address) -> str:
                 "metrics there, SGLang with --enable-metrics"
             )
         text = _read(server, answer)
+        if not watch.is_alive():
+            raise TimeoutError(f"it took over {2 * TIMEOUT:g} s")
     except (OSError, http.client.HTTPException, UnicodeError) as fault:
         raise BadInput(f"server {server}: it does not answer ({fault or 'no reply'})") from None
     finally:
@@ -91,4 +93,6 @@ def _read(server: Address, answer: http.client.HTTPResponse) -> bytes:
         check(f"server {server}", "bytes of metrics", len(text), "body_bytes")
         if time.monotonic() > until:
             raise TimeoutError(f"its metrics took over {TIMEOUT:g} s")
+    if answer.length:  # that it said were to come
+        raise http.client.IncompleteRead(text, answer.length)
     return text

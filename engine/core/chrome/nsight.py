@@ -8,6 +8,7 @@ nanoseconds, of the format microseconds.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -70,6 +71,7 @@ class NsightEntries:
 
     def __iter__(self) -> Iterator[list[Entry]]:
         check(self.path.name, "bytes", self.path.stat().st_size, "unpacked_bytes")
+        self._check_alone()
         uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
         try:
             with closing(sqlite3.connect(uri, uri=True)) as base:
@@ -80,6 +82,16 @@ class NsightEntries:
                 yield from self._entries(base)
         except sqlite3.Error as fault:
             raise BadInput(f"{self.path.name}: cannot be read as SQLite ({fault})") from None
+
+    def _check_alone(self) -> None:
+        """Raises BadInput where changes lie beside the file: read without them it says what was."""
+        for end in ("-wal", "-journal"):
+            beside = self.path.with_name(self.path.name + end)
+            if os.path.lexists(beside) and beside.lstat().st_size:
+                raise BadInput(
+                    f"{self.path.name}: changes that are not in it yet lie in {beside.name}; close "
+                    "what writes it, or open and close it in sqlite3"
+                )
 
     def _step(self) -> bool:
         """Whether to give up."""

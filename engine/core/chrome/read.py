@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from engine.core.limits import limits
 from engine.core.spans import Spans
 
 LARGEST = float(np.finfo(np.float64).max)  # of JSON's numbers there are larger ones
+LATEST = 1e20  # microseconds: what lies further off has no time; three million years
 MOST_OTHERS = 50_000  # counter values and moments kept
 MOST_KEYS = 100  # series of one counter value
 MOST_NAMES = 60_000  # distinct names kept apart
@@ -117,7 +117,7 @@ class _Reader:
     def take(self, entries: list[Entry]) -> None:
         """The next entries of the file."""
         spans = (e for e in entries if e.ph == "X" and e.cat != WINDOW)
-        whole = [e for e in spans if e.dur >= 0 and isfinite(e.ts + e.dur)]
+        whole = [e for e in spans if e.dur >= 0 and abs(e.ts) + e.dur <= LATEST]
         first = len(self.start)
         self.start.frombytes(np.array([e.ts for e in whole]).tobytes())
         self.took.frombytes(np.array([e.dur for e in whole]).tobytes())
@@ -168,7 +168,7 @@ class _Reader:
         if ph == "M":
             if entry.name in NAMED and len(self.called) < 4 * limits().lanes:
                 self.called[entry.name, entry.pid, entry.tid] = _dict(entry)
-        elif ph not in ("B", "E", "C", "i", "I", "R") or not isfinite(entry.ts):
+        elif ph not in ("B", "E", "C", "i", "I", "R") or not abs(entry.ts) <= LATEST:
             return
         elif ph in ("B", "E"):
             self._half(entry)

@@ -142,7 +142,12 @@ def test_a_server_that_falls_silent_and_begins_anew_goes_on():
     assert log.blobs["latency/time_to_first_token"][1][-1] == 1  # all that the new one tells
 
 
-@pytest.mark.parametrize("text", ["", "no metrics", "a 1\n", "vllm:num_requests_running{ 3\n"])
+BOUND = 'vllm:num_requests_running 1\nvllm:time_to_first_token_seconds_bucket{le="NaN"} 1\n'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no metrics", "a 1\n", "vllm:num_requests_running{ 3\n", BOUND]
+)
 def test_other_texts_are_refused(text):
     with pytest.raises(BadInput, match="/metrics"):
         read(text)
@@ -173,6 +178,35 @@ def test_no_addresses(url):
 def test_a_server_that_is_not_there_is_a_line(capsys):
     assert main(["attach", "http://127.0.0.1:1", "--seconds", "1"]) == 2
     assert "does not answer" in capsys.readouterr().err
+
+
+def test_values_that_are_none_are_left_out_and_nobody_warns(recwarn):
+    for value in ("NaN", "+Inf", "1e308", "-1e308"):
+        said = SGLANG.replace(" 0.25", f" {value}").replace("} 4\n", f"}} {value}\n")
+        said += f'vllm:cache_config_info{{num_gpu_blocks="{"9" * 5000}"}} 1\n'
+        found = read(said)
+        assert set(found.gauges) == {"running"} and found.pages == 0
+        bounds_K, counts_K = found.latencies["time_to_first_token"]
+        assert np.isfinite(counts_K).all() and len(bounds_K) == 1
+    assert not recwarn
+
+
+@pytest.mark.parametrize("cut", [1, 150, 400])
+def test_half_a_page_is_not_read_as_a_whole_one(cut):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def tell() -> None:
+            line, _ = server.accept()
+            with line:
+                line.recv(4096)
+                head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(SGLANG)}\r\n\r\n"
+                line.sendall((head + SGLANG[:-cut]).encode())
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        with pytest.raises(BadInput, match="does not answer"):
+            scrape(address(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        thread.join()
 
 
 def test_a_head_that_never_ends_is_not_waited_for(monkeypatch):

@@ -141,3 +141,13 @@ def test_two_processes_on_one_device_keep_their_streams(tmp_path):
         base.commit()
     read = read_chrome(tmp_path / "two.sqlite")
     assert set(read.spans.lanes) == {f"GPU 0, stream 7, process {pid}" for pid in (100, 200)}
+
+
+@pytest.mark.parametrize("end", ["-wal", "-journal"])
+def test_changes_that_lie_beside_an_export_are_said_instead_of_left_out(tmp_path, end):
+    path = exported(tmp_path / "r.sqlite", waits())
+    (tmp_path / f"r.sqlite{end}").write_bytes(b"")
+    assert len(open_log(path))
+    (tmp_path / f"r.sqlite{end}").write_bytes(b"changes")
+    with pytest.raises(BadInput, match=f"lie in r.sqlite{end}"):
+        open_log(path)

@@ -155,6 +155,7 @@ def test_infinite_and_missing_times_do_not_get_in(tmp_path):
     path = tmp_path / "trace.json"
     path.write_text('{"traceEvents": [{"ph":"X","name":"a","ts":NaN,"dur":1},'
                     '{"ph":"X","name":"b","ts":1,"dur":Infinity},'
+                    '{"ph":"X","name":"d","ts":-1e308,"dur":1},{"ph":"C","name":"e","ts":9e30},'
                     '{"ph":"X","name":"c","ts":1,"dur":2}]}')  # fmt: skip
     trace = read_chrome(path)
     assert np.isfinite(trace.spans.stop).all()

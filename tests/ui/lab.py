@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from workbench.labextension.build import BUILT
+
 CELL = 'from workbench import open_study\n\nopen_study("flover")'
 WAIT = 300.0  # seconds the lab may take to start on a busy machine
 QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
@@ -27,6 +29,12 @@ def running(
     """Address (with `base`, no / at its end) and token of a lab that serves `folder`/work."""
     places = {name: str(folder / name) for name in OWN}
     (folder / "work").mkdir(exist_ok=True)
+    # The extension of this tree, whatever an installation made of an earlier one.
+    shown = folder / "JUPYTER_PATH/labextensions/parallel-workbench"
+    shown.parent.mkdir(parents=True, exist_ok=True)
+    if not shown.exists():
+        shown.symlink_to(BUILT, target_is_directory=True)
+    places["JUPYTER_PATH"] = str(folder / "JUPYTER_PATH")
     quiet = folder / "JUPYTERLAB_SETTINGS_DIR/@jupyterlab/apputils-extension"
     quiet.mkdir(parents=True, exist_ok=True)
     (quiet / "notification.jupyterlab-settings").write_text(json.dumps(QUIET))

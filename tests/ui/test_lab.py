@@ -171,6 +171,35 @@ def test_a_study_is_inserted_into_a_notebook(seen):
     assert page.evaluate(text) == 'from workbench import open_study\n\nopen_study("flover")'
 
 
+def test_the_right_button_makes_a_study_s_notebook_and_its_check(seen):
+    page = seen.page
+    seen.study("flover").click(button="right")
+    items = page.locator(".lm-Menu-item", has_text=re.compile("Its|Insert|^Open$"))
+    said = [text.strip() for text in items.all_inner_texts()]
+    assert said[:4] == [
+        "Open", "Insert Study into Notebook", "Make Its Notebook", "Insert a Check of Its Claims",
+    ]  # fmt: skip
+    items.nth(2).click()
+    page.get_by_role("tab", name="flover.ipynb").wait_for()
+    page.locator(".jp-Notebook .jp-Cell", has_text="Where it stops being true").first.wait_for()
+    seen.study("flover").click(button="right")
+    items.nth(3).click()
+    page.locator(".jp-Notebook .jp-CodeCell", has_text=".check():").first.wait_for()
+
+
+def test_the_launcher_s_cards_have_an_icon_each(seen):
+    page = seen.page
+    seen.do("launcher:create")
+    cards = page.locator(".jp-Launcher-section", has_text="Parallel Workbench").last.locator(
+        ".jp-LauncherCard"
+    )
+    page.locator(".jp-LauncherCard[title^='A notebook in this folder']").last.wait_for()
+    drawn = cards.locator("svg g").evaluate_all("all => all.map(g => g.innerHTML)")
+    assert len(drawn) == cards.count() >= 9 and len(set(drawn)) == len(drawn)
+    names = cards.all_inner_texts()
+    assert {"Tour notebook", "Open a trace…", "Runs"} <= {name.strip() for name in names}
+
+
 class Inside(Visit):
     """A visit to a notebook whose pictures are those of the frame in its cell."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.labextension.build import BUILT, HERE, MARK, build, fingerprint
 
-LINES = 600
+LINES = 750
 
 
 def scripts():

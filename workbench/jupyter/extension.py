@@ -11,12 +11,13 @@ from workbench.jupyter.app_process import AppProcess
 from workbench.jupyter.guarded import Guarded
 from workbench.jupyter.kernels import NAME, forget, server_file, write
 from workbench.jupyter.proxy import AppPage, AppSocket
-from workbench.jupyter.routes import CatalogueRoute, RunsRoute
+from workbench.jupyter.routes import CatalogueRoute, NotebookRoute, RunsRoute
 
 PLACE = "workbench"  # all routes lie below it
 ROUTES: tuple[tuple[str, type[Guarded]], ...] = (
     ("api/catalogue", CatalogueRoute),
     ("api/runs", RunsRoute),
+    (r"api/notebook/(?P<name>[a-z0-9][a-z0-9-]{0,80})", NotebookRoute),
     (r"app(?:/|/.*/)ws", AppSocket),
     (r"app(?:/.*)?", AppPage),
     (rf"kernel/(?P<name>{NAME.pattern})(?:/|/.*/)ws", AppSocket),

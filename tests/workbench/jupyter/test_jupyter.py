@@ -23,6 +23,7 @@ KERNEL = "a-name-of-kernel-pages"
 PAGES = (
     "api/catalogue",
     "api/runs",
+    "api/notebook/tour",
     "app",
     "app/",
     "app/study?slug=flover",
@@ -141,6 +142,18 @@ def test_the_known_get_the_catalogue_and_the_runs(server):
     runs = json.loads(asked(host, "api/runs", **known)[1])
     assert [file["path"] for file in runs["files"]] == ["first.run"]
     assert runs["held"] == [] and runs["complete"]
+
+
+def test_the_known_get_notebooks_of_studies_and_the_tour(server):
+    host, token = server
+    known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
+    for name, says in (("tour", "open_study"), ("flover", 'open_study("flover"')):
+        status, body = asked(host, f"api/notebook/{name}", **known)
+        cells = json.loads(body)["cells"]
+        assert status == 200 and any(says in "".join(cell["source"]) for cell in cells)
+    status, body = asked(host, "api/notebook/no-such-system", **known)
+    assert status == 404 and "no such system" in json.loads(body)["message"]
+    assert asked(host, "api/notebook/..%2Fsetup", **known)[0] == 404
 
 
 def test_the_app_answers_below_the_base_address(server):

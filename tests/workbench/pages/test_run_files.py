@@ -67,6 +67,15 @@ def test_what_lies_inside_is_found_through_links_too(folder):
     assert inside(folder, "within.run") == (folder / "first.run").resolve()
 
 
+def test_other_endings_are_refused_unless_they_are_asked_for(folder):
+    (folder / "trace.json").write_text("[]")
+    with pytest.raises(BadInput, match="give a .run file"):
+        inside(folder, "trace.json")
+    assert inside(folder, "trace.json", (".json",)) == (folder / "trace.json").resolve()
+    with pytest.raises(BadInput):
+        inside(folder, "../trace.json", (".json",))
+
+
 def test_the_list_is_newest_first_and_leaves_out_what_cannot_be_opened(folder):
     os.utime(folder / "first.run", (1, 1))
     rows, complete = run_files.run_files(folder)

@@ -2,11 +2,13 @@
 
 import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, InputDialog, IThemeManager, WidgetTracker } from '@jupyterlab/apputils';
+import { IDocumentManager } from '@jupyterlab/docmanager';
 import { IDocumentWidget } from '@jupyterlab/docregistry';
+import { FileDialog } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
-import { workbenchIcon } from './icon';
-import { insertCell, studyCell } from './notebook';
+import { iconOf } from './icon';
+import { checkCell, insertCell, makeNotebook, studyCell } from './notebook';
 import { PageFrame, PageTab } from './page';
 import { addRunFiles, FACTORY, RunFileFactory } from './runfile';
 import { ISystem, systems } from './server';
@@ -16,11 +18,16 @@ const CATEGORY = 'Parallel Workbench';
 const OPEN = 'parallel-workbench:open';
 const INSERT = 'parallel-workbench:insert';
 const SHOW = 'parallel-workbench:show-side-bar';
+const MAKE = 'parallel-workbench:make-notebook';
+const CHECK = 'parallel-workbench:check-claims';
+const TRACE = 'parallel-workbench:open-trace';
+const TRACES = /\.(run|json|gz|sqlite)$/i;
 const PLACES = [
   { place: '', title: 'Start', caption: 'From a model, a trace, a cluster or a claim' },
   { place: 'live', title: 'Live engine', caption: 'Watch a language model decode on this machine' },
   { place: 'catalogue', title: 'Catalogue', caption: 'Every system, and which can be run' },
   { place: 'plan', title: 'Plan', caption: 'Split the training of a model over a cluster' },
+  { place: 'runs', title: 'Runs', caption: 'The runs of this app, as a table' },
   { place: 'compare', title: 'Compare', caption: 'Runs side by side' },
   { place: 'roofline', title: 'Roofline', caption: 'What bounds the work on this machine' }
 ];
@@ -34,7 +41,8 @@ function activate(
   palette: ICommandPalette | null,
   launcher: ILauncher | null,
   restorer: ILayoutRestorer | null,
-  themes: IThemeManager | null
+  themes: IThemeManager | null,
+  documents: IDocumentManager | null
 ): void {
   const { commands, shell } = app;
   const namespace = 'parallel-workbench';
@@ -46,12 +54,19 @@ function activate(
     files.forEach(tab => tab.content.setDark(dark()));
   });
 
+  /** The study that was clicked with the right button, where that is what is asked for. */
+  const clicked = (args: { [name: string]: unknown }) => {
+    const { slug, title } = app.contextMenuHitTest(node => !!node.dataset.slug)?.dataset ?? {};
+    return args.isMenu && slug ? { slug, place: studyPlace(slug), title } : args;
+  };
+
   let opened = 0;
   commands.addCommand(OPEN, {
-    label: args => (args.title as string) ?? 'Open a page of the workbench',
+    label: args => (args.isMenu ? 'Open' : String(args.title ?? 'Open a page of the workbench')),
     caption: args => (args.caption as string) ?? '',
-    icon: args => (args.isPalette ? undefined : workbenchIcon),
-    execute: args => {
+    icon: args => (args.isPalette || args.isMenu ? undefined : iconOf(String(args.place ?? ''))),
+    execute: given => {
+      const args = clicked(given);
       const tab = new PageTab(String(args.place ?? ''), String(args.title ?? CATEGORY), dark());
       tab.id = `parallel-workbench-page-${opened++}`;
       tab.content.moved.connect(() => void tabs.save(tab));
@@ -77,7 +92,8 @@ function activate(
   commands.addCommand(INSERT, {
     label: 'Insert Study into Notebook',
     caption: 'Write the cell that opens a study, with the knobs of the page in front',
-    execute: async args => {
+    execute: async given => {
+      const args = clicked(given);
       const place = args.slug ? studyPlace(String(args.slug)) : await askedPlace();
       if (place) {
         const query = new URLSearchParams(place.slice(place.indexOf('?')));
@@ -85,6 +101,40 @@ function activate(
       }
     }
   });
+
+  commands.addCommand(MAKE, {
+    label: args => (args.slug === 'tour' ? 'Tour notebook' : 'Make Its Notebook'),
+    caption: 'A notebook in this folder: a run, figures, things to try, claims',
+    icon: args => (args.isMenu ? undefined : iconOf('tour')),
+    execute: args => makeNotebook(app, String(clicked(args).slug ?? 'tour'))
+  });
+  commands.addCommand(CHECK, {
+    label: 'Insert a Check of Its Claims',
+    execute: args => insertCell(app, notebooks, checkCell(String(clicked(args).slug ?? 'flover')))
+  });
+  commands.addCommand(TRACE, {
+    label: 'Open a trace…',
+    caption: 'A run, a profiler\'s trace (.json, .json.gz) or an export of Nsight Systems (.sqlite)',
+    icon: iconOf('trace'),
+    isEnabled: () => !!documents,
+    execute: async () => {
+      const filter = (file: { name: string; type: string }) =>
+        file.type === 'directory' || TRACES.test(file.name) ? {} : null;
+      const { value } = await FileDialog.getOpenFiles({
+        manager: documents!,
+        title: 'Open a trace',
+        filter
+      });
+      for (const { path, name } of (value ?? []).filter(file => file.type !== 'directory')) {
+        const query = new URLSearchParams({ file: app.serviceManager.contents.localPath(path) });
+        await commands.execute(OPEN, { place: `run?${query}`, title: name });
+      }
+    }
+  });
+  for (const [rank, command] of [OPEN, INSERT, MAKE, CHECK].entries()) {
+    const selector = '.wb-side li[data-slug]';
+    app.contextMenu.addItem({ command, selector, rank, args: { isMenu: true } });
+  }
 
   const side = new SideBar({
     openStudy: ({ slug, title }) => void commands.execute(OPEN, { place: studyPlace(slug), title }),
@@ -110,6 +160,10 @@ function activate(
     launcher?.add({ command: OPEN, args: page, category: CATEGORY, rank });
     palette?.addItem({ command: OPEN, args: { ...page, isPalette: true }, category: CATEGORY });
   }
+  launcher?.add({ command: MAKE, args: { slug: 'tour' }, category: CATEGORY, rank: PLACES.length });
+  launcher?.add({ command: TRACE, category: CATEGORY, rank: PLACES.length + 1 });
+  palette?.addItem({ command: MAKE, args: { slug: 'tour' }, category: CATEGORY });
+  palette?.addItem({ command: TRACE, category: CATEGORY });
   palette?.addItem({ command: INSERT, category: CATEGORY });
   palette?.addItem({ command: SHOW, category: CATEGORY });
   const addStudies = (built: ISystem[]) => {
@@ -138,7 +192,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Studies and runs of parallel LLM systems beside notebooks.',
   autoStart: true,
   requires: [INotebookTracker],
-  optional: [ICommandPalette, ILauncher, ILayoutRestorer, IThemeManager],
+  optional: [ICommandPalette, ILauncher, ILayoutRestorer, IThemeManager, IDocumentManager],
   activate
 };
 

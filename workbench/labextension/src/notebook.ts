@@ -2,6 +2,7 @@
 
 import { JupyterFrontEnd } from '@jupyterlab/application';
 import { INotebookTracker, NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import { notebookOf } from './server';
 
 const OWN = ['slug', 'seed', 'preset', 'name', 'file', 'frame', 'theme'];
 
@@ -21,6 +22,25 @@ export function studyCell(query: URLSearchParams): string {
     }
   }
   return `from workbench import open_study\n\nopen_study(${given.join(', ')})`;
+}
+
+/** The cell that judges the claims of a study. */
+export function checkCell(slug: string): string {
+  return `from workbench import open_study
+
+for verdict in open_study(${JSON.stringify(slug)}, live=False).check():
+    print("holds" if verdict.outcome.holds else "NO   ", verdict.claim.sentence)
+    print("      ", verdict.outcome.measured)`;
+}
+
+/** Put the notebook of that name into the server's folder and open it; what lies there stays. */
+export async function makeNotebook(app: JupyterFrontEnd, name: string): Promise<void> {
+  const { contents } = app.serviceManager;
+  const content = await notebookOf(name);
+  const made = await contents.newUntitled({ type: 'notebook' });
+  await contents.save(made.path, { type: 'notebook', format: 'json', content });
+  const kept = await contents.rename(made.path, `${name}.ipynb`).catch(() => made);
+  await app.commands.execute('docmanager:open', { path: kept.path });
 }
 
 /** Write `text` below the active cell of the notebook last used, or into a new one. */

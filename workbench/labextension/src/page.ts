@@ -2,7 +2,7 @@
 
 import { IFrame, MainAreaWidget } from '@jupyterlab/apputils';
 import { Signal } from '@lumino/signaling';
-import { workbenchIcon } from './icon';
+import { iconOf } from './icon';
 import { address, placeOf } from './server';
 
 const LOOK = 500; // milliseconds between looks at the page's address, which carries its knobs
@@ -93,7 +93,7 @@ export class PageTab extends MainAreaWidget<PageFrame> {
   constructor(place: string, title: string, dark: boolean) {
     super({ content: new PageFrame(place, dark) });
     this.title.label = title;
-    this.title.icon = workbenchIcon;
+    this.title.icon = iconOf(place);
     this.title.closable = true;
     this.toolbar.hide();
     this.content.moved.connect((_, now) => void (this.title.label = now || title));

@@ -29,6 +29,10 @@ async function ask<T>(what: string): Promise<T> {
 export const systems = async () => (await ask<{ systems: ISystem[] }>('catalogue')).systems;
 export const runs = () => ask<IRuns>('runs');
 
+/** A notebook made for a study; `tour`: the one that shows around. */
+export const notebookOf = (name: string) =>
+  ask<Record<string, unknown>>(`notebook/${encodeURIComponent(name)}`);
+
 const top = () => URLExt.join(ServerConnection.makeSettings().baseUrl, 'workbench/app') + '/';
 
 /** The address of a page of the app; `place` is its path and query, such as `study?slug=flover`. */

@@ -18,6 +18,7 @@ export interface IActions {
 
 interface IRow extends Record<'id' | 'name' | 'more' | 'hint', string> {
   live?: boolean;
+  slug?: string;
   open?: () => void;
   insert?: () => void;
 }
@@ -37,7 +38,7 @@ function found(all: ISystem[], text: string, family: string, built: boolean): IS
 function systemRow(system: ISystem, act: IActions): IRow {
   const { slug: id, title: name, paper, about, built } = system;
   const more = built ? about : `not built yet · ${about}`;
-  const acts = built && { open: () => act.openStudy(system), insert: () => act.insert(id) };
+  const acts = built && { slug: id, open: () => act.openStudy(system), insert: () => act.insert(id) };
   return { id, name, more, hint: `${paper}\n\n${about}`, ...acts };
 }
 
@@ -68,8 +69,8 @@ function runRows({ held, files }: IRuns, act: IActions): IRow[] {
 function Rows(props: { rows: IRow[]; label: string; isFirst: boolean }): JSX.Element {
   return (
     <ul aria-label={props.label}>
-      {props.rows.map(({ id, name, more, hint, live, open, insert }, place) => (
-        <li key={id}>
+      {props.rows.map(({ id, name, more, hint, live, slug, open, insert }, place) => (
+        <li key={id} data-slug={slug} data-title={name}>
           <button
             className="wb-open"
             title={hint}

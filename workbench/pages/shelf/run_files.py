@@ -57,16 +57,19 @@ def _row(path: Path, root: Path) -> dict[str, Any] | None:
     return {"path": place, "bytes": stat.st_size, "changed": stat.st_mtime}
 
 
-def inside(root: Path, asked: str) -> Path:
-    """The file at `asked`, a path relative to `root`. Raises BadInput where it leads outside.
+def inside(root: Path, asked: str, more: tuple[str, ...] = ()) -> Path:
+    """The file at `asked`, a path relative to `root`, that ends like a run or as one of `more`.
 
-    Links are followed first, so that one which points out of the folder is refused; so are hidden
-    files and folders, as Jupyter's own file routes do.
+    Raises BadInput where it leads outside. Links are followed first, so that one which points out
+    of the folder is refused; so are hidden files and folders, as Jupyter's own file routes do.
     """
     parts = Path(asked).parts
     wrong = any(part.startswith(".") for part in parts) or "\0" in asked or not asked
-    if wrong or Path(asked).is_absolute() or not asked.endswith(SUFFIX):
-        raise BadInput(f"run file {asked[:80]!r}: give a {SUFFIX} file below the server's folder")
+    if wrong or Path(asked).is_absolute() or not asked.endswith((SUFFIX, *more)):
+        raise BadInput(
+            f"run file {asked[:80]!r}: give a {' or '.join((SUFFIX, *more))} file below the "
+            "server's folder"
+        )
     try:
         path = (root / asked).resolve()
         there = path.is_relative_to(root.resolve()) and path.is_file()

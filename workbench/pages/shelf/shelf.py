@@ -14,7 +14,7 @@ from workbench.pages.shelf.allowance import Allowance, is_room
 from workbench.pages.shelf.run_files import inside
 from workbench.pages.shelf.uploads import no_room
 from workbench.session import Session
-from workbench.traces.read import open_log
+from workbench.traces.read import SUFFIXES, open_log
 
 KEEP = 24  # runs; the oldest go first
 EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer
@@ -125,13 +125,14 @@ class Shelf:
         return self.keep(run, Path(path).name)
 
     def file(self, asked: str) -> str:
-        """The name of the run in a file below `root`, read unless it was. Raises BadInput."""
+        """The name of the run, or trace, in a file below `root`, read unless it was. Raises
+        BadInput."""
         known = next((n for n, run in self.runs.items() if str(run.path) == asked), None)
         if known is not None:
             return known
         if self.root is None:
             raise BadInput(f"run file {asked[:80]!r}: not open here")
-        path = inside(self.root, asked)
+        path = inside(self.root, asked, SUFFIXES)
         stat = path.stat()
         mark = (path, stat.st_mtime_ns, stat.st_size)
         name = self._read.get(mark)

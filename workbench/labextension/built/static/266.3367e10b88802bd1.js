@@ -1,0 +1,32 @@
+"use strict";(self.rspackChunkparallel_workbench=self.rspackChunkparallel_workbench||[]).push([[266],{646(e,t,r){var o=r(601),i=r.n(o),n=r(314),a=(r.n(n))()(i());a.push([e.id,`.wb-side { display: flex; flex-direction: column; height: 100%; min-width: 220px; color: var(--jp-ui-font-color1);
+  background: var(--jp-layout-color1); font-size: var(--jp-ui-font-size1); }
+.wb-side .wb-find { display: grid; gap: 8px; padding: 10px 12px; border-bottom: 1px solid var(--jp-border-color2); }
+.wb-side input[type='search'], .wb-side select { width: 100%; box-sizing: border-box; height: 28px; padding: 0 8px;
+  color: inherit; background: var(--jp-layout-color1); font: inherit; border: 1px solid var(--jp-border-color1);
+  border-radius: 4px; }
+.wb-side label { display: flex; gap: 6px; align-items: center; white-space: nowrap; }
+.wb-side .wb-which { display: flex; gap: 10px; align-items: center; }
+.wb-side .wb-lists { flex: 1; overflow-y: auto; padding-bottom: 16px; }
+.wb-side h3 { display: flex; align-items: center; justify-content: space-between; margin: 0; padding: 12px 12px 4px;
+  font-size: var(--jp-ui-font-size1); font-weight: 600; }
+.wb-side h4 { margin: 0; padding: 10px 12px 3px; font-size: 12px; font-weight: 400; color: var(--jp-ui-font-color2); }
+.wb-side h4::first-letter { text-transform: uppercase; }
+.wb-side ul { list-style: none; margin: 0; padding: 0; }
+.wb-side li { display: flex; align-items: stretch; padding: 0 6px; }
+.wb-side button { font: inherit; color: inherit; background: none; border: 0; border-radius: 4px; cursor: pointer; }
+.wb-side button:hover:not([aria-disabled="true"]) { background: var(--jp-layout-color2); }
+.wb-side :is(button, input, select):focus-visible { outline: 2px solid var(--jp-brand-color1); outline-offset: -2px; }
+.wb-side .wb-open { flex: 1; min-width: 0; text-align: left; padding: 5px 6px; }
+.wb-side .wb-open[aria-disabled="true"] { cursor: default; color: var(--jp-ui-font-color2); }
+.wb-side .wb-name, .wb-side .wb-more { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.wb-side .wb-name { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; white-space: normal; }
+.wb-side .wb-more { font-size: 12px; color: var(--jp-ui-font-color2); }
+.wb-side .wb-insert { flex: none; width: 28px; visibility: hidden; display: grid; place-items: center; }
+.wb-side li:is(:hover, :focus-within) .wb-insert { visibility: visible; }
+.wb-side p { margin: 0; padding: 6px 12px; color: var(--jp-ui-font-color2); line-height: 1.4; }
+.wb-side .wb-live { color: var(--jp-success-color1); }
+.wb-page { position: relative; }
+.wb-page .wb-wait { position: absolute; inset: 0; display: grid; place-items: center; background: var(--jp-layout-color0);
+  color: var(--jp-ui-font-color2); font-size: var(--jp-ui-font-size1); }
+.wb-page iframe { border: 0; background: var(--jp-layout-color0); }
+`,""]),r.d(t,{},{A:a})},314(e){e.exports=function(e){var t=[];return t.toString=function(){return this.map(function(t){var r="",o=void 0!==t[5];return t[4]&&(r+="@supports (".concat(t[4],") {")),t[2]&&(r+="@media ".concat(t[2]," {")),o&&(r+="@layer".concat(t[5].length>0?" ".concat(t[5]):""," {")),r+=e(t),o&&(r+="}"),t[2]&&(r+="}"),t[4]&&(r+="}"),r}).join("")},t.i=function(e,r,o,i,n){"string"==typeof e&&(e=[[null,e,void 0]]);var a={};if(o)for(var s=0;s<this.length;s++){var l=this[s][0];null!=l&&(a[l]=!0)}for(var c=0;c<e.length;c++){var p=[].concat(e[c]);o&&a[p[0]]||(void 0!==n&&(void 0===p[5]||(p[1]="@layer".concat(p[5].length>0?" ".concat(p[5]):""," {").concat(p[1],"}")),p[5]=n),r&&(p[2]&&(p[1]="@media ".concat(p[2]," {").concat(p[1],"}")),p[2]=r),i&&(p[4]?(p[1]="@supports (".concat(p[4],") {").concat(p[1],"}"),p[4]=i):p[4]="".concat(i)),t.push(p))}},t}},601(e){e.exports=function(e){return e[1]}},665(e,t,r){r.r(t);var o=r(72),i=r.n(o),n=r(825),a=r.n(n),s=r(659),l=r.n(s),c=r(56),p=r.n(c),d=r(540),u=r.n(d),f=r(113),b=r.n(f),v=r(646),w={};w.styleTagTransform=b(),w.setAttributes=p(),w.insert=l().bind(null,"head"),w.domAPI=a(),w.insertStyleElement=u(),i()(v.A,w);let h=v.A&&v.A.locals?v.A.locals:void 0;r.d(t,{},{default:h})},72(e){var t=[];function r(e){for(var r=-1,o=0;o<t.length;o++)if(t[o].identifier===e){r=o;break}return r}function o(e,o){for(var i={},n=[],a=0;a<e.length;a++){var s=e[a],l=o.base?s[0]+o.base:s[0],c=i[l]||0,p="".concat(l," ").concat(c);i[l]=c+1;var d=r(p),u={css:s[1],media:s[2],sourceMap:s[3],supports:s[4],layer:s[5]};if(-1!==d)t[d].references++,t[d].updater(u);else{var f=function(e,t){var r=t.domAPI(t);return r.update(e),function(t){t?(t.css!==e.css||t.media!==e.media||t.sourceMap!==e.sourceMap||t.supports!==e.supports||t.layer!==e.layer)&&r.update(e=t):r.remove()}}(u,o);o.byIndex=a,t.splice(a,0,{identifier:p,updater:f,references:1})}n.push(p)}return n}e.exports=function(e,i){var n=o(e=e||[],i=i||{});return function(e){e=e||[];for(var a=0;a<n.length;a++){var s=r(n[a]);t[s].references--}for(var l=o(e,i),c=0;c<n.length;c++){var p=r(n[c]);0===t[p].references&&(t[p].updater(),t.splice(p,1))}n=l}}},659(e){var t={};e.exports=function(e,r){var o=function(e){if(void 0===t[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}t[e]=r}return t[e]}(e);if(!o)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");o.appendChild(r)}},540(e){e.exports=function(e){var t=document.createElement("style");return e.setAttributes(t,e.attributes),e.insert(t,e.options),t}},56(e,t,r){e.exports=function(e){var t=r.nc;t&&e.setAttribute("nonce",t)}},825(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var t=e.insertStyleElement(e);return{update:function(r){var o,i,n;o="",r.supports&&(o+="@supports (".concat(r.supports,") {")),r.media&&(o+="@media ".concat(r.media," {")),(i=void 0!==r.layer)&&(o+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),o+=r.css,i&&(o+="}"),r.media&&(o+="}"),r.supports&&(o+="}"),(n=r.sourceMap)&&"u">typeof btoa&&(o+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(n))))," */")),e.styleTagTransform(o,t,e.options)},remove:function(){var e;null===(e=t).parentNode||e.parentNode.removeChild(e)}}}},113(e){e.exports=function(e,t){if(t.styleSheet)t.styleSheet.cssText=e;else{for(;t.firstChild;)t.removeChild(t.firstChild);t.appendChild(document.createTextNode(e))}}}}]);

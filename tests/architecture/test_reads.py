@@ -55,6 +55,7 @@ ALLOWED = {
     ("workbench.benches.serving", "shutil.copytree"): OURS,
     ("workbench.benches.simulator", "read_text"): KERNEL,
     ("workbench.jupyter.kernels", "read_text"): "its kind, owner and size are looked at before",
+    ("workbench.jupyter.routes", "read_text"): OURS,
     ("workbench.labextension.build", "read_bytes"): OURS,
     ("workbench.labextension.build", "shutil.copyfile"): OURS,
     ("workbench.labextension.build", "shutil.copytree"): OURS,

@@ -33,5 +33,5 @@ class GatedLinearConfig(Config):
     rounds: int = knob(2, "times the longest lengths are measured; short ones more often",
                        low=1, high=25, group="Timing")  # fmt: skip
     patience: float = knob(600.0, "a pass of the form under test that takes longer ends the sweep",
-                           low=0.01, high=3600.0, unit="s", log=True, group="Timing")  # fmt: skip
+                           low=0.001, high=3600.0, unit="s", log=True, group="Timing")  # fmt: skip
     seed: int = knob(0, "of the random inputs", low=0, high=2**31 - 1, group="Timing")

@@ -19,7 +19,7 @@ from engine.training.streamed.methods.autograd import Checkpointing, Plain
 from engine.training.streamed.methods.streamed import Streamed
 from engine.training.streamed.model import Model, pieces
 from engine.training.streamed.objectives import Dpo, Grpo, Sft
-from engine.training.streamed.run import ALIVE, run
+from engine.training.streamed.run import ALIVE, SECONDS, run
 from tests.engine.models import small
 
 OBJECTIVES = (Sft(), Dpo(), Grpo())
@@ -173,6 +173,13 @@ def test_a_run_tells_memory_under_each_way():
         assert levels["error"] <= 1e-5
         alive = [e.value for e in log.of(Level) if (e.lane, e.name) == (lane, ALIVE)]
         assert 0.8 * levels["peak bytes"] <= max(alive) <= levels["peak bytes"]
+
+
+def test_what_is_not_watched_is_timed_alone():
+    log = Run.execute(run, update(SMALL, {"watch": False, "exact": False, "rounds": 2})).log
+    found = [(e.lane, e.name) for e in log.of(Level)]
+    assert set(found) == {(lane, SECONDS) for lane in ("plain", "checkpointing", "streamed")}
+    assert len(found) == 6 and not list(log.of(Span))
 
 
 def test_what_does_not_fit_is_said():

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.outcomes import Outcomes
 from tests.runs import Runs
 from tests.spent import Spent
+from tests.turn import TURNS, due
 from workbench.cli.app import no_collection
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,6 +101,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="minutes, not seconds: run with --full"))
+        turns = item.get_closest_marker("turns")
+        if turns and not due(*turns.args):
+            reason = f"one commit in {TURNS} asks it; --full asks each"
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ from engine.core.config import from_dict, knobs, to_dict, update
 from engine.core.events import Closed, Opened
 from engine.core.log import Log
 from tests.contracts.dear import DEAR
-from tests.contracts.turn import ROOT, TURNS, changed, turn_of_this_commit
 from tests.outcomes import Outcomes
 from tests.runs import Runs
+from tests.turn import ROOT, TURNS, due, turn_of_this_commit
 from widgets.fold import History
 from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
@@ -135,16 +135,16 @@ def test_regimes_and_their_maps_are_of_its_claims_and_its_sweeps_have_points(cho
         assert list(each.points(chosen.config))
 
 
-def due(slug: str, turn: int) -> bool:
+def is_due(slug: str, turn: int) -> bool:
     """Whether it is a study's turn, or its file has changed."""
     place = ROOT.joinpath(*study_files()[slug].split(".")).with_suffix(".py")
-    return SLUGS.index(slug) % TURNS == turn % TURNS or place in changed()
+    return due(SLUGS.index(slug), place, turn=turn)
 
 
 def asked(slug: str, id: str, turn: int = TURN) -> bool:
     """Whether a claim is asked without --full: exact ones each time, the others of a study at its
     turn, all of them, since checks of one study share runs."""
-    return study(slug).claim(id).grade == "exact" or due(slug, turn)
+    return study(slug).claim(id).grade == "exact" or is_due(slug, turn)
 
 
 def tried(chosen: Study, turn: int = TURN) -> list[str]:
@@ -153,7 +153,7 @@ def tried(chosen: Study, turn: int = TURN) -> list[str]:
     dear = {id for slug, id in DEAR if slug == chosen.slug}
     cheap = [e for e in chosen.claims if e.id not in dear and e.breaks_at(fast=True)]
     exact = [e.id for e in cheap if e.grade == "exact"]
-    others = [e.id for e in cheap if e.grade != "exact"] if due(chosen.slug, turn) else []
+    others = [e.id for e in cheap if e.grade != "exact"] if is_due(chosen.slug, turn) else []
     slug, one = DEAR[turn % len(DEAR)]
     return [*_third(exact, turn), *_third(others, turn // TURNS)] + [one] * (slug == chosen.slug)
 
@@ -228,7 +228,7 @@ def test_each_break_is_tried_at_some_turn_and_of_exact_claims_one_each_time(chos
 
 
 def test_each_claim_is_asked_once_in_so_many_commits_and_the_exact_each_time(monkeypatch):
-    monkeypatch.setattr("tests.contracts.test_studies.changed", frozenset)
+    monkeypatch.setattr("tests.turn.changed", frozenset)
     for slug, id in CLAIMS:
         times = sum(asked(slug, id, TURN + turn) for turn in range(TURNS))
         assert times == (TURNS if study(slug).claim(id).grade == "exact" else 1)
@@ -236,7 +236,7 @@ def test_each_claim_is_asked_once_in_so_many_commits_and_the_exact_each_time(mon
 
 def test_a_study_that_has_changed_does_not_wait_for_its_turn(monkeypatch):
     place = ROOT / "workbench" / "studies" / "serving" / "batchllm.py"
-    monkeypatch.setattr("tests.contracts.test_studies.changed", lambda: frozenset({place}))
+    monkeypatch.setattr("tests.turn.changed", lambda: frozenset({place}))
     assert place.exists()
     assert all(
         asked(*pair, turn) for turn in range(TURNS) for pair in CLAIMS if pair[0] == "batchllm"

@@ -1,22 +1,21 @@
 """The committed notebooks, small: every cell runs without an error, and its report shows a picture.
 
 Cells run in this process; with --full each in a kernel of its own, as `workbench notebooks run`
-has it. Without --full a notebook runs at one turn of commits in TURNS, and when it has changed;
-what it imports and opens is looked for each time.
+has it. Without --full a notebook runs at one commit in four, and when it has changed; what
+it imports and opens is looked for each time.
 """
 
 import ast
 import base64
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.contracts.turn import ROOT, TURNS, changed, turn_of_this_commit
 from tests.one_thread import one_thread
 from tests.outcomes import Outcomes
 from tests.runs import Runs
+from tests.turn import ROOT
 from tests.ui.cells import run_cells, shell
 from workbench.catalogue import study
 from workbench.notebook import open_study
@@ -36,12 +35,7 @@ SMALL = {
 }
 STILL = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=]{1000,})"')
 BOOKS = found([ROOT / "notebooks"])
-COMMIT = turn_of_this_commit()
-
-
-def asked(book: Path, turn: int = COMMIT) -> bool:
-    """Whether a notebook runs without --full."""
-    return BOOKS.index(book) % TURNS == turn % TURNS or book in changed()
+TURNING = [pytest.param(each, marks=pytest.mark.turns(n, each)) for n, each in enumerate(BOOKS)]
 
 
 def first_alone(patch: pytest.MonkeyPatch) -> None:
@@ -56,12 +50,10 @@ def first_alone(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OpenStudy, "still", once)
 
 
-@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
+@pytest.mark.parametrize("book", TURNING, ids=lambda book: book.stem)
 def test_a_notebook_runs_and_shows_something(
     book, full, tmp_path, monkeypatch, outcomes: Outcomes, runs: Runs
 ):
-    if not full and not asked(book):
-        pytest.skip(f"turn {COMMIT % TURNS} of {TURNS} runs others; --full runs each")
     small = declared_of(book, SMALL)
     if full:
         (result,) = run_all([book], small, timeout=600, report=tmp_path)
@@ -101,13 +93,6 @@ def test_what_a_notebook_names_is_there(book):
                     case ast.Constant(preset):
                         assert preset in study(slug).presets
     assert opened
-
-
-def test_each_notebook_runs_once_in_so_many_commits_and_when_it_has_changed(monkeypatch):
-    monkeypatch.setattr("tests.ui.test_notebooks_run.changed", lambda: frozenset(BOOKS[:1]))
-    for book in BOOKS:
-        times = sum(asked(book, COMMIT + turn) for turn in range(TURNS))
-        assert times == (TURNS if book == BOOKS[0] else 1)
 
 
 def test_every_family_that_is_built_has_a_notebook(root):

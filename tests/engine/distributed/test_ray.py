@@ -28,9 +28,11 @@ from tests.engine.models.small import raw
 from tests.engine.training.trainer.test_faults import SHORT, TWO, losses
 
 WORKS = "tests.engine.distributed.works"
-TURNS = 3  # to start a Ray
+STARTS = 3  # of a Ray, at most
 SLOWER = 10  # its clock: it gives a node 30 s to start, which a busy machine does not do
-pytestmark = pytest.mark.filterwarnings("ignore")
+# A Ray takes 40 seconds of a processor to come and go.
+OURS = [ROOT / "engine" / "distributed" / name for name in ("ray_fleet.py", "ray_ranks.py")]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.turns(3, *OURS)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,7 +55,7 @@ def local() -> Iterator[Any]:
             patch.setenv(name, value)
         slow = SimpleNamespace(**vars(time))
         slow.monotonic = lambda: time.monotonic() / SLOWER
-        for turn in range(TURNS):
+        for turn in range(STARTS):
             try:
                 with pytest.MonkeyPatch.context() as clock:
                     clock.setattr("ray._private.node.time", slow)
@@ -61,7 +63,7 @@ def local() -> Iterator[Any]:
                 break
             except Exception:  # a bare one: on a busy machine its agents start too late for itself
                 ray.shutdown()
-                if turn + 1 == TURNS:
+                if turn + 1 == STARTS:
                     raise
         yield ray
         ray.shutdown()

@@ -15,16 +15,19 @@ from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.example_recipe import ExampleRecipe, example_recipes, make_from_examples
 from engine.recipes.folder import saved_weights
 from engine.training.losses.examples import example_loss
+from tests.turn import RECIPES as OURS
 
 RECIPES = example_recipes()
-EACH = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+TURNS = {name: pytest.mark.turns(n, *OURS) for n, name in enumerate(RECIPES)}
 SHIPPED = [recipe for name, recipe in RECIPES.items() if name in shipped()]
 # Examples: seconds to score; claims rest on them too.
 LONG = {"countdown-imitated-serial", "countdown-paths", "part-sums-500k"}
 EACH_SHIPPED = pytest.mark.parametrize("recipe", SHIPPED, ids=lambda recipe: recipe.name)
 
 
-@EACH
+@pytest.mark.parametrize(
+    "recipe", [pytest.param(r, marks=TURNS[name]) for name, r in RECIPES.items()], ids=RECIPES
+)
 def test_examples_fit_and_the_sides_share_none(recipe: ExampleRecipe) -> None:
     tokenizer = recipe.tokenizer()
     sides = [
@@ -56,7 +59,7 @@ def test_the_folder_was_made_by_the_recipe_of_its_name(recipe: ExampleRecipe) ->
 
 @pytest.mark.parametrize(
     "recipe",
-    [pytest.param(r, marks=[pytest.mark.slow] if r.name in LONG else []) for r in SHIPPED],
+    [pytest.param(r, marks=pytest.mark.slow if r.name in LONG else TURNS[r.name]) for r in SHIPPED],
     ids=lambda recipe: recipe.name,
 )
 def test_the_stated_loss_is_what_the_file_gives(recipe: ExampleRecipe) -> None:

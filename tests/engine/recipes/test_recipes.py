@@ -11,6 +11,7 @@ from engine.core.events import AnyEvent, Level
 from engine.recipes.folder import saved_weights
 from engine.recipes.language_models import RECIPES, reproduce
 from tests.one_thread import one_thread
+from tests.turn import RECIPES as OURS
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ def sources(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.turns(1, *OURS)
 def test_a_fast_run_writes_a_whole_folder(tmp_path: Path, sources: Path, full: bool) -> None:
     events: list[AnyEvent] = []
     with one_thread():

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from shutil import copytree
 
+import pytest
 import torch
 
 from engine.core.clock import WallClock
@@ -13,6 +14,7 @@ from engine.core.paths import dataset
 from engine.recipes.folder import saved_weights
 from engine.recipes.language_models import reproduce
 from engine.recipes.reinforce_recipe import COUNTDOWN, ReinforcedRecipe, reinforced_recipes
+from tests.turn import RECIPES as OURS
 
 FILES = [
     "README.md",
@@ -47,6 +49,7 @@ def test_it_scores_higher_by_threads_than_what_it_began_as():
     assert stated[1][threads]["low"] > stated[0][threads]["high"]
 
 
+@pytest.mark.turns(2, *OURS)
 def test_a_fast_run_goes_on_from_the_model_beside_it(tmp_path: Path):
     copytree(dataset(f"models/{COUNTDOWN.start}"), tmp_path / COUNTDOWN.start)
     events: list[AnyEvent] = []

@@ -12,9 +12,11 @@ from engine.models.loading.find import find
 from engine.recipes import trace_pairs
 from engine.recipes.example_recipe import example_recipes
 from tests.one_thread import one_thread
+from tests.turn import RECIPES as OURS
 from workbench.cli.main import main
 
 RECIPES = example_recipes()
+turns = pytest.mark.turns
 QUICK = "square-queue-170k"  # the one whose training takes minutes
 
 
@@ -28,7 +30,9 @@ def trained(name: str, place: Path, *more: str) -> dict:
     return json.loads((place / name / "recipe.json").read_text())
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=turns(n, *OURS)) for n, name in enumerate(RECIPES)]
+)
 def test_a_recipe_goes_all_the_way_in_a_few_steps(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,21 +1,33 @@
 """The turn of a run of the tests: the number of its commit, so that what goes by turns of N comes
 once in each N commits that follow one another; and what its last commit changed, which does not
-wait for its turn."""
+wait for its turn.
+
+`@pytest.mark.turns(number, *files)`: a test that runs at one commit in TURNS, when one of the files
+has changed, and with --full.
+"""
 
 import subprocess
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-TURNS = 4  # of a study's claims that are not exact, and of notebooks
+ROOT = Path(__file__).parents[1]
+TURNS = 4
+RECIPES = tuple((ROOT / "engine" / "recipes").rglob("*.py"))
 
 
+@cache
 def turn_of_this_commit() -> int:
     """How many commits lead to this one, the first parent of each; of a shallow clone, which does
     not know, the hash as a number. 0 where there is no repository."""
     if _git("rev-parse", "--is-shallow-repository").strip() != "false":
         return int(_git("rev-parse", "HEAD").strip() or "0", 16)
     return int(_git("rev-list", "--count", "--first-parent", "HEAD").strip() or "0")
+
+
+def due(number: int, *files: Path, turn: int | None = None) -> bool:
+    """Whether it is the turn of what has this number, or one of its files has changed."""
+    turn = turn_of_this_commit() if turn is None else turn
+    return number % TURNS == turn % TURNS or not changed().isdisjoint(files)
 
 
 @cache

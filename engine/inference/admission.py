@@ -89,7 +89,6 @@ class AdmissionControl:
         for child in found[:room]:
             self.starts(child)
         for child in found[room:]:
-            self.running.comes(child.user)
             self.queue.push(child, view.step, lambda: view)
             self.next_use.waits(child)
         return found[:room]

@@ -8,6 +8,8 @@ from engine.inference.policies.policy import Mix
 from engine.inference.requests.request import Request
 from engine.inference.running import Running
 
+SCORED = 3  # tokens of a prompt that take as long as one that is scored against the vocabulary
+
 
 @dataclass(slots=True)
 class Chunks:
@@ -75,8 +77,9 @@ class Prefill:
         return chunks.only in (-1, request.row) and self._there(request)
 
     def _left(self, request: Request) -> int:
-        """Tokens of it that are still to compute."""
-        return int(self.running.rows.known[request.row] - self.running.rows.cached[request.row])
+        """Tokens of it that are still to compute, as a step's tokens are counted."""
+        rows, row = self.running.rows, request.row
+        return _weight(request) * int(rows.known[row] - rows.cached[row])
 
     def _cut_on(self, request: Request, chunks: Chunks) -> None:
         self.running.catch_up(request.row)
@@ -108,17 +111,18 @@ class Prefill:
         """
         rows, row, size = self.running.rows, request.row, self.running.rows.page_size
         start = int(rows.cached[row])
-        length = int(rows.known[row]) - start
-        masked, cuts = request.canvas is not None, length > chunks.left and not chunks.whole
+        length, weight = int(rows.known[row]) - start, _weight(request)
+        room = -(-chunks.left // weight)
+        masked, cuts = request.canvas is not None, length > room and not chunks.whole
         if masked and cuts and chunks.rows:
             return
         if masked:
             chunks.canvases.append(len(chunks.rows))
         elif cuts:
-            stop = start + chunks.left
+            stop = start + room
             # Chunks end with pages where they can, so that others can join what is computed.
             length = (stop - stop % size if stop - stop % size > start else stop) - start
-        chunks.left -= length
+        chunks.left -= weight * length
         chunks.rows.append(row)
         chunks.queries.append(length)
         if not masked:
@@ -138,3 +142,8 @@ class Prefill:
         if there:
             self.host.arrived(request.id)
         return there
+
+
+def _weight(request: Request) -> int:
+    """Tokens of a step that one of its prompt counts as."""
+    return SCORED if request.prompt_tops >= 0 else 1

@@ -7,7 +7,7 @@ fits.
 """
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engine.inference.policies.policy import Ordering, View
@@ -104,6 +104,9 @@ class Queue:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(self._waiting)
 
     def __contains__(self, request: Request) -> bool:
         return request in self._waiting

@@ -5,6 +5,7 @@ import numpy as np
 from engine.cache.cache import Cache
 from engine.cache.decode import DecodedRows
 from engine.cache.turnover import Turnover
+from engine.inference.accounts import Accounts
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
@@ -19,7 +20,7 @@ class Running:
     """Rows, who sits in each, and the page operations a row needs now and then."""
 
     def __init__(
-        self, cache: Cache, capacity: int, sharing: bool, accounts: bool = False,
+        self, cache: Cache, capacity: int, sharing: bool, accounts: Accounts | None = None,
         forgets_tokens: bool = False,
     ) -> None:  # fmt: skip
         self.cache, self.sharing, self.accounts = cache, sharing, accounts
@@ -28,8 +29,6 @@ class Running:
         self.decoded, self.turnover = DecodedRows(cache), Turnover(cache)
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
-        self.users: dict[str, int] = {}  # numbers of users, where accounts are kept
-        self.served: dict[str, float] = {}  # tokens computed for each
         self.masked = False  # whether any request ever had a block of masks
         self.forked = 0  # forks made of running requests; 0: no page can need a copy
 
@@ -98,19 +97,10 @@ class Running:
             request.source.running -= 1
         return last
 
-    def comes(self, user: str) -> None:
-        """A request of `user` waits: a newcomer starts level with whoever was served least, not
-        with a head start."""
-        if self.accounts and user not in self.served:
-            self.served[user] = min(self.served.values(), default=0.0)
-
     def charge(self, step: Step) -> None:
         """Count the step's tokens to their users, where accounts are kept."""
-        if self.accounts:
-            counts = np.bincount(self.rows.user[step.rows_B], weights=step.queries_B)
-            for user, number in self.users.items():
-                if number < len(counts):
-                    self.served[user] = self.served.get(user, 0.0) + float(counts[number])
+        if self.accounts is not None:
+            self.accounts.charge(self.rows.user[step.rows_B], step.queries_B)
 
     def fork(self, parent: Request, child: Request, cached: int) -> int:
         """`child` takes a row that shares the pages of `parent` that hold its `cached` tokens.
@@ -215,7 +205,7 @@ class Running:
         """All columns of its row: one by one they would cost more than the rest of it."""
         rows, wish, prompt = self.rows, request.sampling, len(request.prompt)
         known, size = len(request.tokens), rows.page_size
-        user = self.users.setdefault(request.user, len(self.users)) if self.accounts else 0
+        user = self.accounts.slot(request.user) if self.accounts is not None else 0
         due, floor = 0 if request.watched else limit, prompt + wish.min_tokens
         numbers = (
             max(request.computed, hits * size), known, prompt, limit, floor, pages, pages * size,

@@ -11,6 +11,7 @@ import numpy as np
 from engine.cache.cache import Cache
 from engine.cache.eviction import counted
 from engine.core.events import Branch, Mark
+from engine.inference.accounts import Accounts
 from engine.inference.admission import AdmissionControl
 from engine.inference.config import InferenceConfig
 from engine.inference.next_use import NextUse
@@ -35,7 +36,8 @@ class Scheduler:
         """`context`: tokens a sequence may have; `over` hears of every request that has ended."""
         self.config, self.cache = config, cache
         self.queue = Queue(config.ordering, config.patience)
-        how = config.prefix_sharing, config.ordering.accounts, config.batching.forgets_tokens
+        self.accounts = Accounts(self._present) if config.ordering.accounts else None
+        how = config.prefix_sharing, self.accounts, config.batching.forgets_tokens
         self.running = Running(cache, config.max_running, *how)
         self.rows = self.running.rows
         self.next_use = NextUse(cache)
@@ -70,13 +72,17 @@ class Scheduler:
             pages=config.pages,
             pages_free=cache.available,
             host_free=cache.host.free,
-            served=self.running.served,
+            served=self.accounts.served if self.accounts is not None else {},
             phase=self.phase,
         )
 
     def begin(self, number: int) -> None:
         """A step begins. Threads that step along make room and take pages between this and it."""
         self.cache.step, self.preempted = number, 0
+
+    def _present(self) -> set[str]:
+        """Users who wait or run."""
+        return {one.user for one in (*self.running.requests, *self.queue)}
 
     def make_room(self, pages: int) -> None:
         """Let running requests yield until `pages` can be taken or nobody is left to yield."""
@@ -240,7 +246,8 @@ class Scheduler:
 
     def enqueue(self, request: Request, step: int, view: Callable[[], View]) -> None:
         """`request` waits from now on."""
-        self.running.comes(request.user)
+        if self.accounts is not None:
+            self.accounts.comes(request.user)
         self.queue.push(request, step, view)
         self.next_use.waits(request)
 

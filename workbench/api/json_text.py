@@ -5,6 +5,7 @@ this process does: what it reads is bounded, what it writes is written piece by 
 """
 
 import json
+import re
 from typing import Any
 
 from engine.core.errors import BadInput
@@ -12,7 +13,14 @@ from engine.core.limits import check
 
 NUMBERS = 8  # that take as long to read as one text
 TOGETHER = 512  # entries written in one go
+LONG = 1 << 15  # characters of a text that is read by its parts
+STEP = 1 << 14  # characters of a list that are read in one go
 DEEP = 5  # levels that are taken apart: to a token's log-probabilities, not within them
+
+LISTS = 2  # levels of lists read in pieces: prompts of token numbers
+READER = json.JSONDecoder()
+BLANKS = re.compile(r"[ \t\n\r]*")
+NUMBERS_ONLY = re.compile(r"[-+.eE0-9, \t\n\r]+")
 
 
 def weigh(text: bytes, what: str = "body") -> None:
@@ -27,7 +35,8 @@ def read_json(body: bytes) -> dict[str, Any]:
     """The body as a JSON object. Raises BadInput."""
     weigh(body)
     try:
-        found = json.loads(body.decode("utf-8"))
+        text = body.decode("utf-8")
+        found = json.loads(text) if len(text) < LONG else _read_long(text)
         if b"\\u" in body:  # half a surrogate pair is no text
             json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -35,6 +44,60 @@ def read_json(body: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadInput("body: not a JSON object")
     return found
+
+
+def _read_long(text: str) -> Any:
+    """What `json.loads` makes of it. Of an object its fields are read one by one, of lists in them
+    the numbers a piece at a time: a million of them take a tenth of a second."""
+    at = _after(text, 0)
+    if text[at : at + 1] != "{":
+        return json.loads(text)
+    found, at = dict[str, Any](), _after(text, at + 1)
+    ends = text[at : at + 1] == "}"
+    while not ends:
+        if text[at : at + 1] != '"':
+            raise ValueError("no name")
+        name, at = READER.raw_decode(text, at)
+        at = _after(text, at)
+        if text[at : at + 1] != ":":
+            raise ValueError("no colon")
+        found[name], at = _value(text, _after(text, at + 1), LISTS)
+        at, ends = _next(text, at, "}")
+    if _after(text, at + 1) != len(text):
+        raise ValueError("more than one value")
+    return found
+
+
+def _value(text: str, at: int, deep: int) -> tuple[Any, int]:
+    """The value that begins there, and where it ends; lists `deep` levels down in pieces."""
+    if not deep or text[at : at + 1] != "[":
+        return READER.raw_decode(text, at)
+    found, at = list[Any](), _after(text, at + 1)
+    ends = text[at : at + 1] == "]"
+    while not ends:
+        numbers = NUMBERS_ONLY.match(text, at, at + STEP)
+        cut = text.rfind(",", at, numbers.end()) if numbers else -1
+        if cut > at:
+            found += json.loads(f"[{text[at:cut]}]")
+            at = _after(text, cut + 1)
+        one, at = _value(text, at, deep - 1)
+        found.append(one)
+        at, ends = _next(text, at, "]")
+    return found, at + 1
+
+
+def _next(text: str, at: int, end: str) -> tuple[int, bool]:
+    """Where the entry behind a comma begins; or where `end` stands, and that it does."""
+    at = _after(text, at)
+    if text[at : at + 1] not in (",", end):
+        raise ValueError("no comma")
+    return (at, True) if text[at] == end else (_after(text, at + 1), False)
+
+
+def _after(text: str, at: int) -> int:
+    """Where the blanks that stand there end."""
+    found = BLANKS.match(text, at)
+    return found.end() if found else at
 
 
 def write_json(value: Any, deep: int = DEEP) -> str:

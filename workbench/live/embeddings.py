@@ -1,7 +1,7 @@
 """Embeddings asked of a live engine: prompts in, one vector each, between the steps of decoding.
 
-A prompt is computed by itself, in memory of its own: nobody's pages are taken for it, and whoever
-decodes waits as long as its forward pass takes.
+A prompt is computed by itself, in memory of its own: nobody's pages are taken for it. Whoever
+decodes waits for a chunk of one prompt a step, and prompts take turns by chunks.
 """
 
 from collections import deque
@@ -13,6 +13,8 @@ import numpy as np
 from engine.inference.outputs import LOST
 
 Given = Callable[[np.ndarray | None, str], None]  # the vector, or why there is none
+OPEN = 4  # prompts begun and not done: each has memory of its own
+ALONE, BESIDE = 512, 64  # tokens computed at once; beside others a quarter of what a step prefills
 
 
 class Embeddings:
@@ -20,26 +22,36 @@ class Embeddings:
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Sequence[int], Given]] = deque()
+        self._open: deque[tuple[Any, Given]] = deque()
 
     def ask(self, tokens: Sequence[int], given: Given) -> None:
         """Hand in one prompt; `given` is called from the engine's thread."""
         self._waiting.append((tokens, given))
 
-    def step(self, executor: Any) -> bool:
-        """Compute the first that waits, if any does."""
-        if not self._waiting:
+    def step(self, executor: Any, beside: bool = False) -> bool:
+        """Compute a chunk of the prompt whose turn it is, if there is any; `beside` whether others
+        wait for it."""
+        if self._waiting and len(self._open) < OPEN:
+            tokens, given = self._waiting.popleft()
+            embed = getattr(executor, "embed", None)
+            if embed is None:
+                given(None, "this model's executor gives no hidden states; serve one of tensors")
+                return True
+            self._open.appendleft((embed(np.asarray(tokens, np.int32)), given))
+        if not self._open:
             return False
-        tokens, given = self._waiting.popleft()
-        embed = getattr(executor, "embed", None)
-        if embed is None:
-            given(None, "this model's executor gives no hidden states; serve one of tensors")
+        embedding, given = self._open.popleft()
+        vector_C = embedding.go_on(BESIDE if beside else ALONE)
+        if vector_C is None:
+            self._open.append((embedding, given))
         else:
-            vector_C = embed(np.asarray(tokens, np.int32))
             whole = bool(np.isfinite(vector_C).all())
             given(vector_C if whole else None, "" if whole else LOST)
         return True
 
     def refuse(self, why: str) -> None:
-        """Nobody who waits gets one."""
+        """Nobody who waits, or whose prompt has begun, gets one."""
         while self._waiting:
             self._waiting.popleft()[1](None, why)
+        while self._open:
+            self._open.popleft()[1](None, why)

@@ -160,7 +160,7 @@ class LiveEngine:
                 self._obey(engine, live.poll(engine.clock.now()))
                 self._take(engine, not self._must_begin_anew(live))
                 begun = engine.clock.now()
-                embedded = self.embeddings.step(self.built.executor)
+                embedded = self.embeddings.step(self.built.executor, engine.busy)
                 if engine.step():
                     self.counts.preempted(engine.scheduler.preempted)
                     if self.pace:

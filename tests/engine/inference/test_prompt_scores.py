@@ -32,8 +32,8 @@ def job(count=6):
     [
         {"pages": 400, "step_tokens": 512},
         {"pages": 400, "step_tokens": 7},
-        {"pages": 12, "step_tokens": 9, "host_pages": 64, "preemption": "swap"},
-        {"pages": 12, "step_tokens": 9},
+        {"pages": 10, "step_tokens": 27, "host_pages": 64, "preemption": "swap"},
+        {"pages": 10, "step_tokens": 27},
     ],
     ids=str,
 )

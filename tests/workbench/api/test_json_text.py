@@ -83,3 +83,34 @@ def test_nothing_long_is_written_in_one_go(monkeypatch):
     told = {"choices": [{"logprobs": {"tokens": ["ab"] * 9000, "top_logprobs": tops}}] * 2}
     whole = write_json(told)
     assert whole == dumps(told) and max(map(len, pieces)) < len(whole) / 200
+
+
+DAMAGE = ["", ",", "[", "]", "{", "}", '"', "1", " ", "x", ":", "-", "."]
+
+
+@pytest.mark.parametrize("step", [1, 3, 1 << 14])
+def test_what_is_read_in_pieces_is_what_json_reads_damaged_or_not(step, monkeypatch, full):
+    monkeypatch.setattr(json_text, "LONG", 0)
+    monkeypatch.setattr(json_text, "STEP", step)
+    draw = random.Random(step)
+
+    def read(by, text):
+        try:
+            return repr(by(text))
+        except ValueError:
+            return "not JSON"
+
+    for _ in range(5000 if full else 300):
+        value = {"a": drawn(draw), "b": [7, 2.5, -3e10] * draw.choice([0, 1, 9]), "c": drawn(draw)}
+        text = json.dumps(value, indent=draw.choice([None, None, 1]))
+        at, how = draw.randrange(len(text)), draw.choice(DAMAGE)
+        for one in (text, text[:at] + how + text[at + draw.randrange(2) :], f"{text}{how}"):
+            assert read(json_text._read_long, one) == read(json.loads, one), one
+
+
+def test_no_long_list_of_numbers_is_read_in_one_go(monkeypatch):
+    pieces, loads = [], json.loads
+    monkeypatch.setattr(json_text.json, "loads", lambda t: (pieces.append(len(t)), loads(t))[1])
+    body = {"prompt": [list(range(9999))] * 9, "tokens": list(range(99_999))}
+    assert read_json(json.dumps(body).encode()) == body
+    assert len(pieces) > 20 and max(pieces) <= json_text.STEP + 2

@@ -26,7 +26,7 @@ from engine.inference.executors.tensors.collaborating_drafters import Collaborat
 from engine.inference.executors.tensors.decode_graphs import DecodeGraphs
 from engine.inference.executors.tensors.drafter import Drafter
 from engine.inference.executors.tensors.early_exit import EarlyExit
-from engine.inference.executors.tensors.embedding import Embedder
+from engine.inference.executors.tensors.embedding import Embedder, Embedding
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.guidance import Guidance
 from engine.inference.executors.tensors.module_counts import tell_modules
@@ -143,10 +143,10 @@ class RealExecutor:
         """Steps make their own copies here."""
         return 0.0
 
-    def embed(self, tokens_T: np.ndarray) -> np.ndarray:
-        """A prompt's vector, float32 and of length one; no page of the cache is touched."""
+    def embed(self, tokens_T: np.ndarray) -> Embedding:
+        """What computes a prompt's vector; no page of the cache is touched."""
         self._embedder = self._embedder or Embedder(self.model)
-        return self._embedder(tokens_T)
+        return self._embedder.begin(tokens_T)
 
     def _greedy(self, step: Step) -> bool:
         """Whether the step wants each sample's likeliest token and nothing else of the logits."""

@@ -55,6 +55,7 @@ class View:
     fold: Callable[[], Fold]
     draw: Callable[[], Drawing]
     whole: bool = False
+    explain: tuple[tuple[str, str], ...] = ()  # how to read it: (of what, in words)
 
 
 @cache

@@ -18,6 +18,7 @@ from widgets.canvas import told
 from widgets.canvas.packing import pack
 from widgets.page.bundle import bundle
 from widgets.theme import FONT, hues, scheme, tones, wrong
+from widgets.view import views
 
 TRAITS = {  # what host and browser share: its type in Panel, its type in notebooks, its default
     "frame": ("Bytes", "Bytes", b""),
@@ -54,6 +55,12 @@ def script_of(view: str) -> Path:
 def source(view: str) -> str:
     """The ES module of a canvas view. Raises BadInput where it has none."""
     return bundle(script_of(view))
+
+
+def explained(view: str) -> list[list[str]]:
+    """How a view is to be read: [of what, in words] each; none of what is no view."""
+    known = views().get(view)
+    return [list(row) for row in known.explain] if known else []
 
 
 def settings(height: int = HEIGHT) -> dict[str, Any]:
@@ -110,7 +117,8 @@ class CanvasDrawing:
         height: int = HEIGHT,
         about: dict[str, Any] | None = None,
     ) -> None:
-        self.view, self.height, self.about = view, height, about or {}
+        self.view, self.height = view, height
+        self.about = {"explain": explained((about or {}).get("name", view)), **(about or {})}
         self.reduce = reduce or (lambda frame, window: frame)
         self._state: dict[str, Any] = {
             "frame": b"",

@@ -1,11 +1,13 @@
-// The ⋯ of a card: its pictures, its data, and the card as large as the screen.
+// The ⋯ of a card: how it is read, its pictures, its data, and the card as large as the screen.
 
 import { make } from "../page/nodes.js";
+import { explained, explainView } from "./explain.js";
 import { saveData } from "./frame_data.js";
 import { saveDrawing, savePicture } from "./snapshot.js";
 import { showTable } from "./data_table.js";
 
 const MENU_ITEMS = [
+  ["How to read this view", explainView],
   ["Full screen", fillScreen],
   ["Save picture (PNG)", savePicture],
   ["Save drawing (SVG)", saveDrawing],
@@ -38,6 +40,7 @@ export function cardMenu(card, parent) {
     shut();
   });
   for (const [text, act] of MENU_ITEMS) {
+    if (act === explainView && !explained(card).length) continue;
     if (act === fillScreen && !document.fullscreenEnabled) continue; // as in many a frame
     const item = make("button", "", list, text);
     item.type = "button";

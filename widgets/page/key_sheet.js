@@ -17,6 +17,7 @@ const KEY_SHEET = [
   ["/", "find"],
   ["M, [ ]", "mark this moment; to the mark before, after"],
   ["Enter", "pick what the pointer is on"],
+  ["Tab to ⋯", "how to read the view; its picture and data"],
   ["Ctrl + wheel", "zoom; the wheel alone scrolls the page"],
 ];
 const KEY_STYLE = `

@@ -2,6 +2,7 @@
 
 from widgets.chart.drawing import ChartDrawing
 from widgets.view import View
+from widgets.views.acceptance.explain import EXPLAIN
 from widgets.views.acceptance.fold import AcceptanceFold
 from widgets.views.acceptance.picture import picture
 
@@ -13,4 +14,4 @@ def draw() -> ChartDrawing:
     return ChartDrawing("acceptance", QUESTION, dict, picture, plot=190, height=270)
 
 
-VIEW = View("acceptance", QUESTION, AcceptanceFold, draw, whole=True)
+VIEW = View("acceptance", QUESTION, AcceptanceFold, draw, whole=True, explain=EXPLAIN)

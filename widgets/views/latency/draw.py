@@ -5,6 +5,7 @@ from typing import Any
 from widgets.chart.drawing import ChartDrawing
 from widgets.chart.picture import Picture
 from widgets.view import View
+from widgets.views.latency.explain import EXPLAIN
 from widgets.views.latency.fold import LatencyFold
 from widgets.views.latency.picture import picture, prepare
 
@@ -29,4 +30,4 @@ class LatencyDrawing(ChartDrawing):
         self.redraw()
 
 
-VIEW = View("latency", QUESTION, LatencyFold, LatencyDrawing, whole=True)
+VIEW = View("latency", QUESTION, LatencyFold, LatencyDrawing, whole=True, explain=EXPLAIN)

@@ -2,6 +2,7 @@
 
 from widgets.chart.drawing import ChartDrawing
 from widgets.view import View
+from widgets.views.levels.explain import EXPLAIN
 from widgets.views.levels.fold import LevelsFold
 from widgets.views.levels.picture import picture, prepare
 
@@ -13,4 +14,4 @@ def draw() -> ChartDrawing:
     return ChartDrawing("levels", QUESTION, prepare, picture)
 
 
-VIEW = View("levels", QUESTION, LevelsFold, draw, whole=True)
+VIEW = View("levels", QUESTION, LevelsFold, draw, whole=True, explain=EXPLAIN)

@@ -123,6 +123,15 @@ function controlOf(facts, tell) {
   return { row, show };
 }
 
+// Shows the knob that a person came for, with what it is, wherever it is folded.
+function comeTo(row) {
+  const fold = row.closest("details");
+  if (fold) fold.open = true;
+  row.querySelector(".why").click();
+  row.scrollIntoView({ block: "center" });
+  row.querySelector("input, select").focus({ preventScroll: true });
+}
+
 function render({ model, el }) {
   make("style", "", el).textContent = LOOK;
   const root = make("div", model.get("across") ? "knobs across" : "knobs", el), rows = make("div", "", root);
@@ -198,6 +207,8 @@ function render({ model, el }) {
     model.on(`change:${name}`, act);
     act();
   }
+  const sought = [...controls.values()].find(({ path }) => path === model.get("sought"));
+  if (sought) requestAnimationFrame(() => comeTo(sought.row));
   return () => { for (const [name, act] of heard) model.off?.(`change:${name}`, act); };
 }
 

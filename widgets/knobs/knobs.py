@@ -38,6 +38,7 @@ class KnobPanel(Component):
     layout = param.List(default=[])  # {group, knobs: facts of the controls in it}
     shown = param.Dict(default={})  # path -> {field, place} that the control stands at
     across = param.Boolean(default=False, doc="in a row, the first knobs; the rest folded")
+    sought = param.String(default="", doc="the knob that a person came for")
     says = param.String(default="")
     cli = param.String(default="")
     python = param.String(default="")

@@ -89,7 +89,7 @@ function button(icon, title, act) {
 
 // Tells which of the `count` views of the page (nodes of the class pw-card, in their order) are in
 // sight or nearly, now and whenever it changes; a page that nobody looks at has none. Gives a stop.
-function watchSight(count, tell) {
+function watchSight(count, tell, found) {
   const near = { rootMargin: "200px", scrollMargin: "200px" }
   let cards = [], tries = 0, waiting = 0, last = ""
   const within = (root) => {
@@ -112,8 +112,10 @@ function watchSight(count, tell) {
   const find = () => {
     cards = []
     within(document)
-    if (cards.length >= count()) for (const card of cards) watch.observe(card)
-    else if (tries++ < 100) waiting = setTimeout(find, 100)
+    if (cards.length >= count()) {
+      for (const card of cards) watch.observe(card)
+      found(cards)
+    } else if (tries++ < 100) waiting = setTimeout(find, 100)
   }
   find()
   document.addEventListener("visibilitychange", say)
@@ -311,7 +313,7 @@ function render({ model, el }) {
   const unwatch = watchSight(() => model.get("cards") || 1, (sight) => {
     model.set("sight", sight)
     model.save_changes()
-  })
+  }, (cards) => cards[model.get("sought")]?.scrollIntoView({ block: "start" }))
   return () => {
     unwatch()
     clearTimeout(pinning)

@@ -116,6 +116,7 @@ class TransportBar(Component):
     options = param.Dict(default={})
     command = param.Dict(default={})
     cards = param.Integer(default=0, doc="how many views stand on the page")
+    sought = param.Integer(default=-1, doc="the view that a person came for, by its place")
     sight = param.List(default=[], doc="whether each of them is in sight, told by the browser")
 
 

@@ -11,9 +11,10 @@ import panel_material_ui as pmui
 from engine.core.names import counted
 from workbench.catalogue import Entry, catalogue, families, search
 from workbench.findings_table import HEAD, by_family, findings_line, findings_of, recorded
-from workbench.pages.frame.shell import Shell, address, figures_table, html
+from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.thumbnails import CSS as THUMBNAIL
 from workbench.pages.thumbnails import thumbnail
+from workbench.search.found_elsewhere import Elsewhere, nothing
 
 CSS = (
     THUMBNAIL
@@ -92,14 +93,12 @@ def plan_card(entry: Entry) -> str:
     )
 
 
-def listing(found: Sequence[Entry], dark: bool, rows: Sequence[dict[str, Any]] = ()) -> str:
-    """The cards: what can be opened first, then the rest by family."""
+def listing(
+    found: Sequence[Entry], dark: bool, rows: Sequence[dict[str, Any]] = (), text: str = ""
+) -> str:
+    """The cards: what can be opened first, then the rest by family. `text`: what was sought."""
     if not found:
-        doors = f'<a href="{escape(address("", dark))}">start from what you have</a>'
-        return (
-            '<p class="none">No system has these words. Try fewer, or another family: '
-            f"{escape(', '.join(families()))}; or {doors}: model, trace, cluster, claim.</p>"
-        )
+        return nothing(text, dark)
     ready = [built_card(entry, dark, rows) for entry in found if entry.built]
     parts = []
     if ready:
@@ -133,6 +132,7 @@ def catalogue_page() -> Any:
     family = pmui.Select(
         label="Family",
         options={"all families": "", **{f: f for f in families()}},
+        value=asked("family") if asked("family") in families() else "",
         size="small",
         width=200,
         margin=(0, 12, 0, 0),
@@ -144,12 +144,14 @@ def catalogue_page() -> Any:
         width=320,
         margin=0,
     )
-    cards = html("", CSS)
+    cards, beside = html("", CSS), Elsewhere()
 
     def show(*_: Any) -> None:
         wanted = {"all": None, "built": True, "not": False}[state.value]
         found = search(words.value_input or "", family.value or "", wanted)
-        cards.object = listing(found, shell.dark, rows)
+        sought = words.value_input or ""
+        cards.object = listing(found, shell.dark, rows, sought)
+        beside.look(sought, shell.dark)
 
     words.param.watch(show, "value_input")
     family.param.watch(show, "value")
@@ -166,6 +168,8 @@ def catalogue_page() -> Any:
     )  # fmt: skip
     shell.page.main_width, shell.page.app_bar_width = 1560, "100%"
     table = html(findings_table(rows), CSS, margin=(18, 0, 0, 0), visible=bool(rows))
-    body = pn.Column(head, controls, table, cards, sizing_mode="stretch_width", margin=(28, 40))
+    body = pn.Column(
+        head, controls, beside, table, cards, sizing_mode="stretch_width", margin=(28, 40)
+    )
     shell.page.main = [body]
     return shell.page

@@ -52,7 +52,8 @@ class StudyPage:
         self.actions = actions(panel.tries(), more)
         self.listed = ""  # how the shelf calls what this page shows
         self.has_requests = "request_lanes" in panel.study.views
-        self.wide = 272 if self.has_requests else 177  # pixels of the ways onward
+        has_third = self.has_requests or isinstance(panel.session.config, FleetConfig)
+        self.wide = 272 if has_third else 177  # pixels of the ways onward
         self.onward = html("", width=self.wide, height=22, sizing_mode="fixed", styles=BESIDE)
         panel.on_turned = self._address
         panel.stage.param.watch(lambda _: self._lead(), "chosen")
@@ -172,6 +173,9 @@ class StudyPage:
                 margin=(12, 28),
             )
         ]
+        panel.knobs.panel.sought = asked("knob")
+        if asked("view") in panel.study.views:
+            panel.stage.transport.bar.sought = panel.study.views.index(asked("view"))
         pn.state.onload(panel.start)
         name = self.listed = self.shelf.show(panel.session, person())
         self._lead()

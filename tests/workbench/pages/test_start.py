@@ -58,7 +58,7 @@ def test_a_claim_is_found_by_words_of_other_tools():
     assert "slug=megatron" in listed
     assert "“zero bubble” is called here" in listed
     assert "claim=" in listed and "Splitting the backward" in listed and "reproduced" in listed
-    assert "No paper" in claims_list("<img src=x>", dark=False)
+    assert "No system" in claims_list("<img src=x>", dark=False)
 
 
 def test_a_bad_model_name_closes_the_door_and_says_why():

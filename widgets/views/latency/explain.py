@@ -1,4 +1,4 @@
-"""Reading of the latencies, in words."""
+"""Reading of the latency view, in words: which quantile of the requests was how quick."""
 
 EXPLAIN = (
     (

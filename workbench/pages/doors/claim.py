@@ -11,6 +11,7 @@ from workbench.catalogue import Entry, search, study
 from workbench.findings_table import findings_line, findings_of, recorded
 from workbench.pages.doors.door import CSS, WIDE, door, hint
 from workbench.pages.frame.shell import address, html
+from workbench.search.found_elsewhere import nothing
 from workbench.vocabulary import words_of
 
 ROWS = 5  # systems shown
@@ -43,7 +44,7 @@ def claims_list(text: str, dark: bool) -> str:
     """Systems whose paper says what `text` asks, the first one's claims and their findings."""
     rows, found = recorded(), search(text)
     if not found:
-        return "<p class='hint'>No paper here has these words.</p>"
+        return nothing(text, dark)
     called = "".join(
         f"<li><span>“{escape(said)}” is called here: {escape(word.here)}</span></li>"
         for said, word in words_of(text)

@@ -8,7 +8,7 @@ from widgets.knobs.config_text import changes, spelled
 
 # Of the page, not of the study.
 OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused", "at", "pin",
-       "claim")  # fmt: skip
+       "claim", "knob", "view")  # fmt: skip
 MOST = 64  # knobs in one address
 
 

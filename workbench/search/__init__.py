@@ -1,0 +1,1 @@
+"""Search in words of knobs, views and help texts."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
-from engine.core.limits import read_text
+from engine.core.limits import check as weigh
+from engine.core.limits import limits, read_text
 from engine.core.names import counted
 from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, say
@@ -79,7 +80,11 @@ def read_plan(name: str) -> "tuple[Plan, Costs]":
     from engine.training.plan.times import Costs
 
     try:
-        text = sys.stdin.read() if name == "-" else read_text(Path(name))
+        if name == "-":
+            text = sys.stdin.read(limits().text_bytes + 1)
+            weigh("-", "characters", len(text), "text_bytes")
+        else:
+            text = read_text(Path(name))
     except (OSError, UnicodeDecodeError) as fault:
         raise BadInput(f"{name}: cannot be read ({fault}); give a plan's file, or -") from None
     if text.lstrip().startswith("{"):

@@ -6,6 +6,7 @@ of PyTorch's `distributed.pipelining`, with `STEP` for the optimiser added.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -40,6 +41,7 @@ NONE = -1  # the microbatch of an action that is of none
 KINDS: dict[str, Kind] = {kind.value: kind for kind in Kind}
 _LONGEST_FIRST = "|".join(sorted(KINDS, key=len, reverse=True))
 _ACTION = re.compile(rf"([0-9]{{1,9}})({_LONGEST_FIRST})([0-9]{{0,9}})")
+RANKS = 1 << 11  # that a plan may have
 SPARSE = 1 << 16  # stages times microbatches that a plan may name without having their passes
 
 
@@ -96,8 +98,7 @@ class Plan:
     @cached_property
     def chunks(self) -> int:
         """The most stages any rank has."""
-        places = list(self.rank_of.values())
-        return max((places.count(rank) for rank in set(places)), default=0)
+        return max(Counter(self.rank_of.values()).values(), default=0)
 
     @cached_property
     def lowered(self) -> bool:
@@ -119,8 +120,11 @@ def plan(rows: Iterable[Iterable[Action]]) -> Plan:
 
 def told(rows: Iterable[Iterable[Action]], where: str) -> Plan:
     """A plan that somebody wrote. Raises BadInput where its numbers name far more passes than
-    stand in it: who reads it on makes tables of every stage and microbatch."""
+    stand in it, or too many ranks: who reads it on makes tables of every stage and microbatch, and
+    of every two ranks."""
     given = plan(rows)
+    if len(given.ranks) > RANKS:
+        raise BadInput(f"{where}: {len(given.ranks)} ranks, a line each; at most {RANKS}")
     named = given.stages * given.microbatches
     if named > max(SPARSE, len(given)):
         raise BadInput(

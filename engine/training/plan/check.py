@@ -135,4 +135,6 @@ def memory_faults(given: Plan, table: Columns, limit: float, kept: float) -> Ite
 
 
 def _listed(ranks: list[int]) -> str:
-    return ", ".join(map(str, ranks[:-1])) + f" and {ranks[-1]}"
+    more = len(ranks) - SHOWN
+    last = f"{more} more" if more > 0 else str(ranks.pop())
+    return ", ".join(map(str, ranks[:SHOWN])) + f" and {last}"

@@ -135,3 +135,10 @@ def test_an_empty_plan_says_what_to_write():
     assert "0F0 0B0" in check(Plan(()))[0]
     with pytest.raises(BadInput, match=r"stands 2 times.*and 2 more"):
         checked(read("0F0 0F0 0B0 0B0"))
+
+
+def test_ranks_without_number_are_refused_before_tables_are_made_of_them() -> None:
+    with pytest.raises(BadInput, match="20000 ranks, a line each; at most"):
+        read("0F0\n" * 20_000)
+    said, *_ = check(read("0F0 0B0\n" * 2000))
+    assert said.startswith("stage 0 is on ranks 0, 1, 2") and "and 1988 more" in said

@@ -5,8 +5,9 @@ import gzip
 import logging
 
 import pytest
+from panel.widgets import Select
 
-from workbench.pages.frame.received import BYTES, EVENTS, NEW, ROOT, Short, unlike_ours
+from workbench.pages.frame.received import BYTES, EVENTS, LOGS, NEW, ROOT, Short, unlike_ours
 
 SET = {"kind": "ModelChanged", "model": {"id": "p1"}, "attr": "value", "new": 3}
 
@@ -74,3 +75,15 @@ def test_of_a_refused_message_the_log_has_a_line_and_of_our_own_fault_all(caplog
     assert "ValueError" in line and len(line) < 400 and "secret" not in line
     caplog.clear()
     assert "Traceback" in said(caplog, f"{ROOT}/workbench/pages/runs.py")
+
+
+def test_of_a_choice_that_was_not_offered_the_log_has_a_line(caplog):
+    select = Select(options=["a", "b"], value="a")
+    only = Short()
+    for name in LOGS:
+        logging.getLogger(name).addFilter(only)
+    with pytest.raises(ValueError):
+        select._process_events({"value": "../../etc/passwd"})
+    for name in LOGS:
+        logging.getLogger(name).removeFilter(only)
+    assert "refused" in caplog.text and "Traceback" not in caplog.text and select.value == "a"

@@ -26,7 +26,9 @@ BYTES = 1 << 27  # of one message with what follows it; a file comes in parts of
 GZIP, PART = 31, 1 << 20  # zlib's word for gzip; bytes unpacked at once
 ROOT = Path(__file__).resolve().parents[3]
 OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("engine", "widgets", "workbench"))
-LOGS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws", "tornado.application")
+LOGS = (
+    "bokeh.server.protocol_handler", "bokeh.server.views.ws", "tornado.application", "panel.reactive",
+)  # fmt: skip
 
 
 class Received(WSHandler):

@@ -27,7 +27,8 @@ GZIP, PART = 31, 1 << 20  # zlib's word for gzip; bytes unpacked at once
 ROOT = Path(__file__).resolve().parents[3]
 OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("engine", "widgets", "workbench"))
 LOGS = (
-    "bokeh.server.protocol_handler", "bokeh.server.views.ws", "tornado.application", "panel.reactive",
+    "bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.reactive",
+    "tornado.application",
 )  # fmt: skip
 
 

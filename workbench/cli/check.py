@@ -41,7 +41,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--regimes", action="store_true", help="the maps of where claims hold")
     what.add_argument("--breaks", action="store_true", help="run what must make each claim say no")
-    parser.add_argument("--claim", metavar="ID", help="this claim alone")
+    parser.add_argument(
+        "--claim", metavar="ID", help="this claim alone; or one map by its name, with --regimes"
+    )
     parser.add_argument(
         "--long", action="store_true",
         help="of each claim its sentence, what was expected and found, and why (default of one)",
@@ -125,13 +127,15 @@ def _check_save(args: argparse.Namespace, slugs: list[str]) -> None:
 
 
 def _asked(chosen: Study, claim: str | None) -> Study:
-    """The study with that claim and its maps alone. Raises BadInput where it has none such."""
+    """The study with that claim and its maps alone, or one map by its name with its claim. Raises
+    BadInput where it has none such."""
     from dataclasses import replace
 
     if claim is None:
         return chosen
-    regimes = tuple(each for each in chosen.regimes if each.claim == claim)
-    return replace(chosen, claims=(chosen.claim(claim),), regimes=regimes)
+    regimes = tuple(each for each in chosen.regimes if claim in (each.claim, each.name))
+    of = next((each.claim for each in regimes), claim)
+    return replace(chosen, claims=(chosen.claim(of),), regimes=regimes)
 
 
 def _print(verdict: Verdict, fast: bool, is_long: bool) -> None:

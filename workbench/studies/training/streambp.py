@@ -38,7 +38,7 @@ KEEPS = Break({"method.fault": "keeps"}, True, "what pieces compute again is not
 ONE_PIECE = Break(WHOLE, why="one piece: nothing is streamed")
 LONGER = 2.8  # times checkpointing's length in the same memory, the paper's least (abstract)
 SLOWER = 0.044  # of checkpointing's time, at 6k tokens, that the paper calls comparable (table 1)
-ROUNDS = {True: (5,), False: (3, 8)}  # that are timed, in small and at full size
+ROUNDS = {True: (5,), False: (3, 2, 6)}  # timed between looks, in small and at full size
 COUNTED = 1 << 17  # tokens at which a model's bytes are counted; a straight line from zero
 
 

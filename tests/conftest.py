@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, internal, settings
 
 from tests.outcomes import Outcomes
 from tests.runs import Runs
@@ -45,6 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "same", settings.get_profile("full"), derandomize=True, max_examples=EXAMPLES
     )
     settings.load_profile("full" if config.getoption("--full") else "same")
+    providers = internal.conjecture.providers  # type: ignore[attr-defined]
+    if not config.getoption("--full") and hasattr(providers, "_get_local_constants"):
+        # Else it looks for numbers and words in all modules that a process has imported, for two
+        # seconds of each, and examples hang on which those are.
+        providers._get_local_constants = lambda: providers._local_constants
     config.pluginmanager.register(Spent(config), "spent")
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TURNS = 4
+TURNS = 5
 RECIPES = tuple((ROOT / "engine" / "recipes").rglob("*.py"))
 
 

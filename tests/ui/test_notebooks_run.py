@@ -1,7 +1,7 @@
 """The committed notebooks, small: every cell runs without an error, and its report shows a picture.
 
 Cells run in this process; with --full each in a kernel of its own, as `workbench notebooks run`
-has it. Without --full a notebook runs at one commit in four, and when it has changed; what
+has it. Without --full a notebook runs at one commit in five, and when it has changed; what
 it imports and opens is looked for each time.
 """
 

@@ -32,7 +32,7 @@ STARTS = 3  # of a Ray, at most
 SLOWER = 10  # its clock: it gives a node 30 s to start, which a busy machine does not do
 # A Ray takes 40 seconds of a processor to come and go.
 OURS = [ROOT / "engine" / "distributed" / name for name in ("ray_fleet.py", "ray_ranks.py")]
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.turns(3, *OURS)]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.turns(2, *OURS)]
 
 
 @pytest.fixture(scope="module", autouse=True)

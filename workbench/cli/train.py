@@ -4,7 +4,8 @@ import argparse
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
@@ -132,8 +133,11 @@ def _train(args: argparse.Namespace) -> int:
     except OSError as fault:
         raise BadInput(f"{out}: cannot train into it ({fault.strerror}); choose another") from None
     place = args.save or str(out / RUN)
-    running = Run.start(driver, config, seed=config.training.seed, study="training")
-    with _ended_kindly():
+    with ExitStack() as held:
+        if first:
+            held.enter_context(alone(out))
+        running = Run.start(driver, config, seed=config.training.seed, study="training")
+        held.enter_context(_ended_kindly())
         code, unsaved = _ended(running, first), 0
         # However it ended, what happened can be looked at.
         if first and running.log.events:
@@ -147,6 +151,29 @@ def _train(args: argparse.Namespace) -> int:
         elif first:
             _say_how_it_ended(running.log, config, place, args.json, code)
     return code or unsaved
+
+
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Nobody else trains into the folder meanwhile: two would take each other's checkpoints for
+    their own. Raises BadInput where somebody does."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has none
+        yield
+        return
+    place = os.open(out, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(place)
+        raise BadInput(f"{out}: another training writes there; wait, or choose another") from None
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(place)
 
 
 def _already(config: Any, line: str, as_json: bool) -> int:

@@ -103,6 +103,11 @@ def prepare(config: TrainerConfig) -> Prepared:
         cut = len(data.ids) - int(len(data.ids) * config.held_out)
         training, validation = data.ids[:cut], data.ids[cut:]
     require_fit(config, found.config, len(training))
+    if len(validation) < 2:  # none is foretold by one before it
+        raise BadInput(
+            f"{config.validation or config.data}: {len(validation)} tokens to judge by; at least 2"
+            + ("" if config.validation else ": give more text, a larger held_out or a --validation")
+        )
     fresh = config.random or not has_weights(found)
     return Prepared(found, fresh, data, training, validation[: config.judged])
 

@@ -20,6 +20,7 @@ from engine.core.paths import dataset
 from engine.models.loading.load import load as load_model
 from tests.engine.models.small import raw
 from workbench.cli.main import main
+from workbench.cli.train import alone
 
 SHORT = "steps=6 warmup=1 decay=2 tokens=64 context=16 long_context=16 report=1 checkpoint=2"
 KNOBS = [word for pair in SHORT.split() for word in ("--set", pair)] + ["--set", "threads=1"]
@@ -30,6 +31,7 @@ def place(tmp_path: Path) -> Path:
     """A folder with a tiny config and tokens for it."""
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(raw("qwen3", num_hidden_layers=1)))
+    np.save(tmp_path / "one.npy", np.ones(1, np.uint16))
     np.save(tmp_path / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
     return tmp_path
 
@@ -119,15 +121,27 @@ def test_a_folders_tokenizer_reads_the_text_and_goes_along(
         ),
         (["--data", "missing.npy"], "no such file"),
         (["--validation", "missing.npy"], "no such file"),
+        (["--validation", "one.npy"], "1 tokens to judge by; at least 2"),
+        (["--set", "held_out=0.001"], "0 tokens to judge by; at least 2"),
         (["--data", __file__], "holds no tokenizer.json"),
     ],
 )
 def test_what_does_not_fit_is_one_line(
     more: list[str], says: str, place: Path, capsys: pytest.CaptureFixture
 ) -> None:
+    more = [str(place / word) if word == "one.npy" else word for word in more]
     assert main(words(place, "out", *more)) == 2
     said = capsys.readouterr().err.strip()
     assert says in said and said.startswith("workbench: ") and "\n" not in said
+
+
+def test_two_do_not_train_into_one_folder(place: Path, capsys: pytest.CaptureFixture) -> None:
+    (place / "out").mkdir()
+    with alone(place / "out"):
+        assert main(words(place, "out")) == 2
+    assert "another training writes there" in capsys.readouterr().err
+    with alone(place / "out"):
+        assert not list((place / "out").iterdir())
 
 
 def test_a_recipe_takes_no_data_settings(place: Path, capsys: pytest.CaptureFixture) -> None:

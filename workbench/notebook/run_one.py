@@ -6,6 +6,7 @@ cell). The report needs no network: no script or style is fetched, pictures are 
 
 import copy
 import json
+import math
 import time
 import warnings
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from engine.core.errors import BadInput
@@ -29,9 +31,16 @@ WIDGET = "application/vnd.jupyter.widget-view+json"  # needs a script from the n
 def literal(text: str) -> Any:
     """A parameter's text as JSON where it is (numbers, true, lists), else as the text itself."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_number, parse_float=_number)
     except ValueError:
         return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def _number(text: str) -> float:
+    """A number, but for NaN and its kin, which are no names of Python's."""
+    if not math.isfinite(float(text)):
+        raise ValueError(text)
+    return float(text)
 
 
 def run_notebook(
@@ -62,6 +71,12 @@ def run_notebook(
         error = f"a cell took longer than {timeout:g} s; raise --timeout"
     except (CellExecutionError, DeadKernelError):
         error = _fault(book)
+    except NoSuchKernel as fault:
+        error = f"no kernel named {fault.name!r} here; choose another in Jupyter and save it so"
+    except (OSError, RuntimeError) as fault:  # a kernel's own description is wrong, or its program
+        error = (
+            f"its kernel cannot be started ({(str(fault).splitlines() or ['unknown'])[0][:200]})"
+        )
     if client.full:
         error = str(over(path, "its cells print and show more", "output_bytes"))
     seconds = time.perf_counter() - begun

@@ -29,11 +29,21 @@ def token_stream(tokenizer: Tokenizer, sources: Sequence[Source]) -> np.ndarray:
     return np.concatenate(found)
 
 
+def _check_there(stream: np.ndarray) -> None:
+    """Raises BadInput where the file that `stream` is mapped from was cut since: whoever reads on
+    beyond its new end is ended by a signal, without a word and without a checkpoint."""
+    held = getattr(stream, "_mmap", None)
+    if held is not None and held.size() < len(held):
+        name = getattr(stream, "filename", "token file")
+        raise BadInput(f"{name}: shorter than when the training began; put it back, and repeat")
+
+
 def windows(stream: np.ndarray, seed: int, step: int, rows: int, length: int) -> np.ndarray:
     """int64 ids of shape [rows, length + 1]: windows from anywhere in `stream`.
 
     Raises BadInput where the stream is shorter than one window.
     """
+    _check_there(stream)
     last = len(stream) - length - 1
     if last < 0:
         raise BadInput(f"token stream: {len(stream)} tokens, fewer than a window of {length + 1}")
@@ -44,4 +54,5 @@ def windows(stream: np.ndarray, seed: int, step: int, rows: int, length: int) ->
 def cuts(stream: np.ndarray, length: int) -> Iterator[np.ndarray]:
     """int64 windows of `length + 1` ids at most, that predict every token but the first once."""
     for start in range(0, len(stream) - 1, length):
+        _check_there(stream)
         yield stream[start : start + length + 1].astype(np.int64)

@@ -47,6 +47,16 @@ def test_a_failing_cell_is_named_and_the_exit_code_is_one(book, capsys):
     assert "cell 4 failed: TypeError" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["../../evil", "nobodys"])
+def test_a_kernel_that_there_is_not_is_that_notebooks_fault_alone(name, book, capsys):
+    made = nbformat.read(book, 4)
+    made.metadata.kernelspec.name = name
+    nbformat.write(made, book)
+    assert f"no kernel named {name!r}" in run_notebook(book)["error"]
+    assert main(["notebook", str(book)]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_cells_without_an_id_are_nothing_to_warn_of(tmp_path):
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])
     del book.cells[0]["id"]
@@ -77,7 +87,16 @@ def test_a_file_that_is_no_notebook_is_bad_input(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("3", 3), ("2.5", 2.5), ("true", True), ("True", True), ("[1, 2]", [1, 2]), ("fast", "fast")],
+    [
+        ("3", 3),
+        ("2.5", 2.5),
+        ("true", True),
+        ("True", True),
+        ("[1, 2]", [1, 2]),
+        ("fast", "fast"),
+        ("NaN", "NaN"),
+        ("[1e999]", "[1e999]"),
+    ],
 )
 def test_values_are_read_as_people_write_them(text, value):
     assert literal(text) == value

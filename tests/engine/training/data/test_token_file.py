@@ -9,6 +9,7 @@ from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.training.data import token_file
 from engine.training.data.token_file import read_tokens
+from engine.training.data.windows import cuts, windows
 
 IDS = np.arange(5000) % 97
 MODEL = dataset("models/stdlib-draft-1m")
@@ -93,3 +94,18 @@ def test_text_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="not UTF-8"):
         read_tokens(tmp_path / "a.txt", 4096, MODEL)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.bin"])
+def test_a_file_that_is_cut_while_it_is_learnt_from_is_a_line_and_no_signal(
+    name: str, tmp_path: Path
+) -> None:
+    path, ids = tmp_path / name, np.tile(IDS, 20).astype("<u2")
+    np.save(path, ids) if path.suffix == ".npy" else ids.tofile(path)
+    stream = read_tokens(path, 97, None).ids[: len(ids) - 100]
+    assert windows(stream, 0, 0, 4, 8).shape == (4, 9)
+    with path.open("r+b") as file:
+        file.truncate(200)
+    for use in (lambda: windows(stream, 0, 0, 4, 8), lambda: list(cuts(stream, 8))):
+        with pytest.raises(BadInput, match=f"{name}: shorter than when the training began"):
+            use()

@@ -65,6 +65,7 @@ ALLOWED = {
     ("workbench.notebook.run_many", "read_text"): OURS,
     ("workbench.pages.frame.files", "read_bytes"): OURS,
     ("workbench.pages.frame.files", "read_text"): OURS,
+    ("workbench.cli.train", "os.open"): "the lock of the folder that is trained into",
 }
 
 

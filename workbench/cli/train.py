@@ -25,6 +25,7 @@ ABOUT = """train a model on a token file, or a shipped one again from its recipe
 Ctrl-C saves a checkpoint; the same command goes on from there."""
 SAVING = 120.0  # seconds within which a stopped training has to have written its checkpoint
 RUN = "training.run"
+KINDLY = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 TOLD = ("precision", "fallback", "resume", "checkpoint")  # marks that are said at the end
 
 
@@ -194,7 +195,8 @@ def _ended(running: Any, first: bool) -> int:
         # Where a rank was lost, torchrun ends the others: the loss is what is to be told.
         return 2 if isinstance(running.failure, BadInput) else 130
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for kind in KINDLY:
+            signal.signal(kind, signal.SIG_IGN)
     return 0
 
 
@@ -222,16 +224,21 @@ def _wait(running: Any) -> None:
 
 @contextmanager
 def _ended_kindly() -> Iterator[None]:
-    """A polite request to end, as schedulers and torchrun send it, is Ctrl-C."""
+    """A polite request to end, as schedulers, torchrun and terminals that close send it, is
+    Ctrl-C."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {kind: signal.getsignal(kind) for kind in KINDLY}
+    heeded = [kind for kind in KINDLY if before[kind] is not signal.SIG_IGN]  # as nohup has it
+    for kind in heeded:
+        signal.signal(kind, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for kind in heeded:
+            signal.signal(kind, before[kind])
 
 
 def _say_how_it_ended(log: Any, config: Any, place: str, as_json: bool, code: int) -> None:

@@ -20,10 +20,16 @@ class Client(NotebookClient):
     """
 
     printed = 0
+    _ending: asyncio.Future[Any] | None = None  # once it is full
 
     @property
     def full(self) -> bool:
         return self.printed > limits().output_bytes
+
+    async def _async_cleanup_kernel(self) -> None:
+        if self._ending is not None:  # two at once would trip over each other
+            await asyncio.wait([self._ending])
+        await super()._async_cleanup_kernel()
 
     def process_message(
         self, msg: dict[str, Any], cell: NotebookNode, cell_index: int

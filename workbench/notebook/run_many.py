@@ -96,6 +96,9 @@ def run_all(
                 results[book] = future.result()
             except BrokenProcessPool:
                 results[book] = Result(book, 0.0, 0, "its runner died", None)
+            except Exception as fault:
+                why = f"its runner failed ({type(fault).__name__}: {fault})"[:300]
+                results[book] = Result(book, 0.0, 0, why.splitlines()[0], None)
             if done is not None:
                 done(results[book], len(results), len(books))
     return [results[book] for book in books]
@@ -142,13 +145,17 @@ def junit(results: Sequence[Result]) -> str:
     )
     for result in results:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=str(result.path.parent), name=result.path.stem,
-            time=f"{result.seconds:.3f}",
+            suite, "testcase", classname=_clean(str(result.path.parent)),
+            name=_clean(result.path.stem), time=f"{result.seconds:.3f}",
         )  # fmt: skip
         if result.error:
-            clean = "".join(c if c.isprintable() else " " for c in result.error)
-            ElementTree.SubElement(case, "failure", message=clean)
+            ElementTree.SubElement(case, "failure", message=_clean(result.error))
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def _clean(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def index(results: Sequence[Result], folder: Path) -> Path:

@@ -176,6 +176,7 @@ def test_knobs_are_listed(place: Path, capsys: pytest.CaptureFixture) -> None:
         (signal.SIGINT, ""),
         (signal.SIGINT, "data=2"),
         pytest.param(signal.SIGTERM, "", marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, "", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "data=2", marks=pytest.mark.slow),
     ],
 )

@@ -8,6 +8,7 @@ import { ago, clamp, clockTime, seconds, timeTicks, worded } from "../canvas/num
 import { Card } from "../canvas/card.js";
 import { NAME_ROOM, Plot, READ_ROOM } from "./plot.js";
 import { TIME, chartKey, pointerActs, zoomKey } from "./pointer.js";
+import { Promises } from "./promise.js";
 
 // pixels: axis below, between plots, the least width
 const PLOT_FOOT = 27;
@@ -32,6 +33,7 @@ class Chart {
     card.tools.style.display = "none";
     this.reset.onclick = () => this.showAll();
     card.onFrame = (frame) => this.read(frame, question);
+    this.promises = new Promises(this);
     this.under = card.surface(area, (ctx, width, height) => this.draw(ctx, width, height));
     this.under.depends = () => [card.frame, card.colors, ...[...this.zooms].flat(2), ...(this.recent() || [])];
     this.over = card.surface(area, (ctx) => this.drawOver(ctx), { ...pointerActs(this), ownKeys: true });
@@ -55,7 +57,8 @@ class Chart {
       if (zoom && zoom[1] > plot.spec.right * 1.0001) this.zooms.delete(key); // of another run
     }
     const said = this.plots.map(({ spec }) => `${spec.title}: ${spec.lines.map((l) => l.name).join(", ")}`);
-    const keys = "plus and minus zoom, arrow keys move along, 0 shows all";
+    const limits = this.promises.plots.length ? "; L puts limits or takes them away, comma and full stop move them" : "";
+    const keys = `plus and minus zoom, arrow keys move along, 0 shows all${limits}`;
     this.over.canvas.setAttribute("aria-label", `${card.root.getAttribute("aria-label")} ${said.join("; ")}. ${keys}.`);
   }
 
@@ -101,7 +104,7 @@ class Chart {
   tell(pixels = this.pixels) {
     this.pixels = pixels;
     const zoom = this.zooms.get(TIME);
-    this.card.tellWindow({ pixels, ...(zoom ? { start: zoom[0], stop: zoom[1] } : {}) });
+    this.card.tellWindow({ pixels, ...this.promises.told, ...(zoom ? { start: zoom[0], stop: zoom[1] } : {}) });
   }
 
   drawOver(ctx) {
@@ -109,6 +112,7 @@ class Chart {
     if (!this.laid.length || this.laid !== this.plots) return;
     for (const plot of this.below) this.axis(ctx, plot, plot.spec.timed ? cursor : null);
     for (const plot of this.laid) plot.marked(ctx);
+    this.promises.draw(ctx);
     if (this.band) this.drawBand(ctx);
     else if (this.spot) this.drawSpot(ctx, colors);
   }

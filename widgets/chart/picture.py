@@ -77,6 +77,7 @@ class Plot:
     limits: tuple[Limit, ...] = ()
     timed: bool = True
     owners: tuple[str, ...] = ()  # one for each point of the first line, where points are owners
+    promised: str = ""  # the name under which a window tells the limit that a person drags
 
 
 @dataclass(frozen=True)

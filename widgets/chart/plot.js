@@ -156,7 +156,7 @@ export class Plot {
     ctx.stroke();
     ctx.setLineDash([]);
     const far = vertical && at + wide + 8 > this.right;
-    const x = vertical ? (far ? at - wide - 4 : at + 4) : this.left + 4;
+    const x = vertical ? Math.max(this.left + 2, far ? at - wide - 4 : at + 4) : this.left + 4;
     this.text(ctx, text, x, vertical ? this.bottom - 9 : at + 9, colors.faint);
   }
 

@@ -23,6 +23,8 @@ def frame_of(picture: Picture, window: dict[str, Any]) -> dict[str, Any]:
     for plot in picture.plots:
         lines = [columns.add(line, points, span if plot.timed else None) for line in plot.lines]
         plots.append({**_facts(plot), "lines": lines, **owners.add(plot.owners, names)})
+        if window.get("static"):  # nobody there to say who keeps a limit
+            plots[-1]["promised"] = ""
     note = picture.note
     if not note and columns.shown < columns.whole:
         note = f"showing {figure(columns.shown)} of {figure(columns.whole)} points"
@@ -85,6 +87,7 @@ def _facts(plot: Plot) -> dict[str, Any]:
         "y_unit": plot.y_unit,
         "right": plot.right,
         "top": plot.top,
+        "promised": plot.promised,
         "dots": [{"x": dot.x, "y": dot.y, "text": dot.text} for dot in plot.dots],
         "readings": [
             {"x": reading.x, "y": reading.y, "name": reading.name, "value": reading.value}

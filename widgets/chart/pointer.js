@@ -21,11 +21,14 @@ export function pointerActs(chart) {
   return {
     pointerdown(x, y, event) {
       const plot = chart.laid.find((each) => each.has(x, y));
+      if (!event.button && chart.promises.press(x, y)) return event.target.setPointerCapture(event.pointerId);
       if (!plot || event.button) return;
       press = { plot, x };
       event.target.setPointerCapture(event.pointerId);
     },
     pointermove(x, y, event) {
+      if (chart.promises.held) return chart.promises.drag(x);
+      event.target.style.cursor = chart.promises.near(x, y) ? "ew-resize" : "";
       if (press && (chart.band || Math.abs(x - press.x) > STEADY)) {
         const { plot } = press, within = (value) => clamp(value, plot.left, plot.right);
         chart.band = { plot, from: within(press.x), to: within(x) };
@@ -41,6 +44,7 @@ export function pointerActs(chart) {
       return card.schedule();
     },
     pointerup() {
+      if (chart.promises.held) return chart.promises.release();
       const { band } = chart, pressed = press;
       [press, chart.band] = [null, null];
       card.schedule();
@@ -56,13 +60,13 @@ export function pointerActs(chart) {
         card.set("chosen", pinned);
       }
     },
-    pointercancel() { [press, chart.band] = [null, null]; },
+    pointercancel() { [press, chart.band, chart.promises.held] = [null, null, null]; },
     pointerleave(x, y, event) { if (!press) leave(event); },
     dblclick() { chart.showAll(); },
   };
 }
 
-function valueAt(plot, x) {
+export function valueAt(plot, x) {
   return plot.from + (x - plot.left) / (plot.right - plot.left) * (plot.to - plot.from);
 }
 
@@ -89,7 +93,7 @@ function ownerWords(plot, place) {
 // Plus and minus zoom about the middle, arrows move along what is zoomed, 0 shows all.
 export function chartKey(chart, event) {
   const plot = chart.laid[0];
-  if (!plot) return;
+  if (!plot || chart.promises.key(event)) return;
   const { from, to, spec: { right } } = plot, span = to - from, key = zoomKey(plot);
   const show = (start, size) => {
     const low = clamp(start, 0, Math.max(0, right - size));

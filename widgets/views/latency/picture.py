@@ -15,6 +15,7 @@ TITLES = {
     "end_to_end": ("End to end", "end to end"),
 }
 QUANTILES = (0.5, 0.9, 0.99)
+LIMIT = "limit_"  # of a window: what a person promises of each kind, in seconds
 
 
 def prepare(frame: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +33,8 @@ def picture(
 ) -> Picture:
     """Quantile curves of what was known at the cursor, axes those of the whole run.
 
-    `promises`: kind -> seconds, drawn as a line with the share of requests that kept it.
+    `promises`: kind -> seconds, drawn as a line with the share of requests that kept it; all of
+    them together give the goodput: requests a second that finished within each.
     """
     if any(bool(counts[-1] > 0) for _, counts in ready["buckets"].values()):
         return _bucketed(ready["buckets"])
@@ -52,8 +54,33 @@ def picture(
             figures.append(_p99(short, now, values))
     ends = ready["end_to_end"][1]
     done = int((ends <= cursor + 1e-12).sum())
-    figures.append((figure(done), f"finished, {figure(len(ends))} in all"))
+    if promises:
+        kept = _kept(ready, cursor, promises)
+        since = min(cursor, ready["stop"])
+        rate = figure(kept / since if since > 0 else float("nan"), "/s")
+        figures.append((rate, f"goodput, {figure(kept)} of {figure(done)} within each limit"))
+    else:
+        figures.append((figure(done), f"finished, {figure(len(ends))} in all"))
     return Picture(tuple(plots), tuple(figures), across=True)
+
+
+def _kept(ready: dict[str, Any], cursor: float, promises: Mapping[str, float]) -> int:
+    """How many requests that finished by the cursor were within each promise. One of a single
+    token has no time per output token: it keeps that."""
+    done = _by_owner(ready["end_to_end"], cursor)
+    for kind, promise in promises.items():
+        of = _by_owner(ready[kind], cursor)
+        done = {owner: 0.0 for owner in done if of.get(owner, 0.0) <= promise}
+    return len(done)
+
+
+def _by_owner(columns: tuple[np.ndarray, np.ndarray, list[str]], cursor: float) -> dict[str, float]:
+    values, known, owners = columns
+    return {
+        owner: value
+        for owner, value, at in zip(owners, values.tolist(), known.tolist(), strict=True)
+        if at <= cursor + 1e-12
+    }
 
 
 def _p99(short: str, now: np.ndarray, values: np.ndarray) -> tuple[str, str]:
@@ -152,4 +179,5 @@ def _plot(
         limits,
         timed=False,
         owners=shown,
+        promised=f"{LIMIT}{place}",
     )

@@ -17,6 +17,7 @@ const KEY_SHEET = [
   ["/", "find"],
   ["M, [ ]", "mark this moment; to the mark before, after"],
   ["Enter", "pick what the pointer is on"],
+  ["L, comma, full stop", "latencies: limits put or taken away, lowered, raised"],
   ["Tab to ⋯", "how to read the view; its picture and data"],
   ["Ctrl + wheel", "zoom; the wheel alone scrolls the page"],
 ];

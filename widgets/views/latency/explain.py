@@ -15,7 +15,7 @@ EXPLAIN = (
     (
         "Colours",
         "A hue for each of the three latencies; dashed lines are modelled. A vertical line is a "
-        "promised latency (SLO).",
+        "promised latency (SLO): drag the grip called limit, or press L.",
     ),
     (
         "Try",

@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "same", settings.get_profile("full"), derandomize=True, max_examples=EXAMPLES
     )
     settings.load_profile("full" if config.getoption("--full") else "same")
-    providers = internal.conjecture.providers  # type: ignore[attr-defined]
+    providers: Any = getattr(internal.conjecture, "providers", None)  # another version's may lack
     if not config.getoption("--full") and hasattr(providers, "_get_local_constants"):
         # Else it looks for numbers and words in all modules that a process has imported, for two
         # seconds of each, and examples hang on which those are.

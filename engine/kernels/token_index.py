@@ -42,19 +42,17 @@ def best(score_BTS: Tensor, hidden_BTS: Tensor, kept: int) -> tuple[Tensor, Tens
 
 
 def sequences(
-    start_B1: np.ndarray, context_B: np.ndarray, table_BP: np.ndarray
+    start_B1: np.ndarray, context_B: np.ndarray, table_BP: np.ndarray, each: bool = False
 ) -> Iterator[tuple[slice, int, Tensor, Tensor]]:
-    """Each sequence's new tokens, how many tokens it sees, their pages, and what is hidden_TS."""
+    """Each sequence's new tokens, how many tokens it sees, their pages, and what is hidden_TS.
+    `each`: one of its new tokens after the other, with the tokens that this one sees."""
     for b, context in enumerate(context_B.tolist()):
-        new = slice(int(start_B1[b]), int(start_B1[b + 1]))
-        place_T = torch.arange(context - (new.stop - new.start), context)
-        hidden_TS = torch.arange(context) > place_T[:, None]
-        yield (
-            new,
-            context,
-            torch.from_numpy(table_BP[b][table_BP[b] >= 0].astype(np.int64)),
-            hidden_TS,
-        )
+        first, stop = int(start_B1[b]), int(start_B1[b + 1])
+        table = torch.from_numpy(table_BP[b][table_BP[b] >= 0].astype(np.int64))
+        for new in [slice(t, t + 1) for t in range(first, stop)] if each else [slice(first, stop)]:
+            seen = context - (stop - new.stop)
+            place_T = torch.arange(seen - (new.stop - new.start), seen)
+            yield new, seen, table, torch.arange(seen) > place_T[:, None]
 
 
 def attend_to_best(
@@ -64,15 +62,17 @@ def attend_to_best(
     batch: tuple[np.ndarray, np.ndarray, np.ndarray],
     scale: float,
     kept: int,
+    each: bool = False,
 ) -> Tensor:
     """o_THX of queries over what each keeps; a token is key and value at once.
 
     `index`: q_THD, weight_TH and the pages of keys [P, Z, 1, D] to choose by. `batch`: starts,
-    contexts and tables of the sequences.
+    contexts and tables of the sequences; `each` of their tokens by itself, so that the others do
+    not change its bits.
     """
     q_THD, weight_TH, keys_PZ1D = index
     o_THX = torch.empty_like(q_THX)
-    for new, context, pages, hidden_TS in sequences(*batch):
+    for new, context, pages, hidden_TS in sequences(*batch, each):
         k_SD, held_SX = (
             paged[pages.to(paged.device)].flatten(0, 2)[:context].to(q_THX.dtype)
             for paged in (keys_PZ1D, pages_PZ1X)

@@ -31,6 +31,7 @@ class Pass:
     paths_T: Tensor | None = None  # int64, each token's path of thought, 0 for none
     inputs_LTE: Tensor | None = None  # what each layer is told of each token besides
     routes: Routes | None = None  # where each layer has feed-forwards of two sizes
+    exact: bool = False  # a token's bits are to be the same in any batch, whatever that costs
 
     def pages(self, cache_PSX: Tensor) -> Tensor:
         """A cache as the batch's block tables name its pages."""

@@ -79,7 +79,11 @@ class LatentAttention:
         # The latent is key and value at once; what attention makes of the rope part is dropped.
         q_THX = torch.cat([q_THR, self.ops.rotate(q_THQ, *turn, self.interleaved)], dim=-1)
         batch = here.batch
-        if self.index is not None and int(batch.context_B.max()) > self.index.part.kept:
+        # Which of the two ways it goes must not hang on who else is there.
+        chooses = here.exact or (
+            self.index is not None and int(batch.context_B.max()) > self.index.part.kept
+        )
+        if self.index is not None and chooses:
             o_THX = self.index.attend(x_TC, short, q_THX, here, cache, self.scale)
         else:
             o_THX = self.ops.paged_attention(
@@ -136,7 +140,7 @@ class TokenIndex:
         index = q_THD, self.weight(x_TC), here.pages(cache["index"])
         rows = batch.query_start_B1, batch.context_B, batch.block_table_BP
         latents = here.pages(cache["latent"])
-        return attend_to_best(q_THX, latents, index, rows, scale, self.part.kept)
+        return attend_to_best(q_THX, latents, index, rows, scale, self.part.kept, here.exact)
 
     def _turned(self, x_THD: Tensor, here: Pass) -> Tensor:
         """The first numbers of a head are rotated, the rest is not."""

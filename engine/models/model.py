@@ -120,8 +120,12 @@ class Model:
     asked (the model itself holds them once, laid out for its kernels). `plain` keeps to torch
     operations; `ops`, if given, are computed with in place of the device's own. `activations`
     "int8": quantised as they come for weights in codes of 2, 4 or 8 bits, multiplied as integers.
-    Raises BadInput where no weight is such.
+    Raises BadInput where no weight is such. `exact`, which may be set, computes recurrent states
+    and indices token by token: a token's bits are then the same in any batch, as they are of other
+    layers anyway.
     """
+
+    exact = False
 
     def __init__(
         self,
@@ -250,7 +254,7 @@ class Model:
         if duo is not None:
             routes = Routes(duo, self.config.layers, self._tensor(batch.positions_T).long())
             self.taken = routes.taken
-        return Pass(batch, slots_T, turns, views, paths_T, inputs_LTE, routes)
+        return Pass(batch, slots_T, turns, views, paths_T, inputs_LTE, routes, self.exact)
 
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""

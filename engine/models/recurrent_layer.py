@@ -32,11 +32,14 @@ class Recurrent:
         said = self.mixer.projected(x_TC)
         o_TX = x_TC.new_empty(len(x_TC), self.mixer.part.width)
         found = []  # all is read before anything is written
-        for pieces, read in runs(here.batch.query_start_B1, states):
+        for pieces, read in runs(here.batch.query_start_B1, states, here.exact):
             held = self._read(cache, read)
             for at, writes in pieces:
-                o_BTX, held = self.mixer.attended(tuple(x[0, at] for x in said), held)
-                o_TX[at] = o_BTX.to(o_TX.dtype)
+                # A chunk's sums go by its length: token by token they cannot.
+                for one in at.split(1, dim=1) if here.exact else (at,):
+                    o_BTX, held = self.mixer.attended(tuple(x[0, one] for x in said), held)
+                    o_TX[one] = o_BTX.to(o_TX.dtype)
+                    held = self._rounded(held, cache) if here.exact else held
                 found.append((writes, held))
         for writes, held in found:
             for name, tensor in zip(("inputs", "matrix"), held, strict=True):
@@ -44,6 +47,12 @@ class Recurrent:
                 pages = torch.from_numpy(writes[there]).to(tensor.device)
                 cache[name][pages] = tensor[torch.from_numpy(there)].to(cache[name].dtype)
         return self.out(o_TX)
+
+    @staticmethod
+    def _rounded(held: Held, cache: dict[str, Tensor]) -> Held:
+        """As it would come back from the cache."""
+        pairs = zip(("inputs", "matrix"), held, strict=True)
+        return Held(*(tensor.to(cache[name].dtype).to(tensor.dtype) for name, tensor in pairs))
 
     def _read(self, cache: dict[str, Tensor], pages_B: np.ndarray) -> Held:
         """States of pages, zero for page -1."""
@@ -105,12 +114,14 @@ Piece = tuple[Tensor, np.ndarray]
 """Indices of new tokens, [B, T], and the pages that the states after them are written to."""
 
 
-def runs(start_B1: np.ndarray, states: States) -> list[tuple[list[Piece], np.ndarray]]:
+def runs(
+    start_B1: np.ndarray, states: States, alone: bool = False
+) -> list[tuple[list[Piece], np.ndarray]]:
     """Sequences with one new token together, each other one alone and in pieces: for each, its
-    pieces and the pages it begins with."""
+    pieces and the pages it begins with. `alone`: each of the former by itself, too."""
     counts_B = np.diff(start_B1)
     kept = {sequence for sequence, _, _ in states.keep_N3.tolist()}
-    single_B = (counts_B == 1) & ~np.isin(np.arange(len(counts_B)), list(kept))
+    single_B = (counts_B == 1) & (not alone) & ~np.isin(np.arange(len(counts_B)), list(kept))
     found: list[tuple[list[Piece], np.ndarray]] = []
     if single_B.any():
         at = torch.from_numpy(start_B1[:-1][single_B].astype(np.int64))[:, None]

@@ -58,8 +58,8 @@ FIGURES = (
            "k = 1 to 300, of numpy and torch"),
     Figure(11, "64 prompts, any batch, order, chunk, prefix, preemption: logits bit for bit",
            (f"{E}/inference/test_batch_invariance.py",),
-           "two families, batches of 3 and 64",
-           "34 families, batches of 1 to 64; none with a recurrent state or an index"),
+           "two families, batches of 3 and 64, two token by token",
+           "all 42 families, batches of 1 to 64; states and indices token by token"),
     Figure(12, "20 runs of a seed: the same tokens; draws follow seed and position alone",
            (f"{E}/inference/test_repeats.py", f"{E}/inference/test_exactness.py::"
             "test_sampled_answers_depend_on_the_seed_and_not_on_the_batch"),

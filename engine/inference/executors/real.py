@@ -20,8 +20,14 @@ class Real(Execution):
         "and group, and multiplied as integers on a processor",
     )
     device: Literal["cpu", "cuda"] = knob("cpu", "What computes; cuda: a GPU that torch sees")
+    exact: bool = knob(
+        False,
+        "Recurrent states and indices of tokens computed token by token, so that an answer is the "
+        "same bits in any batch, as of other layers on a processor anyway; prompts take long",
+        called="Same bits in any batch",
+    )
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.tensors.real_executor import build  # brings torch
 
-        return build(config, self.kv_cache_dtype, self.device, self.activations)
+        return build(config, self.kv_cache_dtype, self.device, self.activations, self.exact)

@@ -2,7 +2,8 @@
 
 64 prompts: alone, in batches of up to 64, shuffled, prefilled in chunks, with prefixes found in the
 cache and without, preempted and brought back. With --full every family and size of a batch, those
-of the general path in steps.
+of the general path in steps. Recurrent states and indices of tokens are computed token by token for
+it (`exact`), which they are not otherwise.
 """
 
 from collections import Counter
@@ -41,14 +42,16 @@ class Watched:
 
 def model_of(family: str, dtype: str = "float32") -> Model:
     config = small.config(family, max_position_embeddings=128)
-    return Model(config, small.weights(config), dtype)
+    model = Model(config, small.weights(config), dtype)
+    model.exact = any(config.recurrent) or config.index is not None
+    return model
 
 
-def job() -> list[Request]:
+def job(prompts: int = PROMPTS) -> list[Request]:
     draw = np.random.default_rng(11)
     shared = draw.integers(0, 97, SHARED)
     made = []
-    for number in range(PROMPTS):
+    for number in range(prompts):
         own = draw.integers(0, 97, int(draw.integers(1, 70)))
         prompt = np.concatenate([shared, own]) if number % 2 else own
         wish = sampling(max_tokens=TOKENS, ignore_eos=True)
@@ -83,11 +86,7 @@ def differing(found: Logits, right: Logits) -> list[tuple[str, int]]:
     return [key for key, bits in found.items() if bits != right[key]]
 
 
-# A recurrent state and an index are computed in plain torch, whose sums go by the batch's size:
-# those families agree to rounding only (tests of parity hold how far).
-CONFIGS = {name: small.config(name) for name in small.FAMILIES}
-EXACT = [name for name, it in CONFIGS.items() if not any(it.recurrent) and it.index is None]
-FAMILIES = (*EXACT, "llama-3 bfloat16", "qwen3 bfloat16")
+FAMILIES = (*small.FAMILIES, "llama-3 bfloat16", "qwen3 bfloat16")
 MARKED = [
     pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in FAMILIES
 ]
@@ -140,3 +139,22 @@ def test_after_preemption(held, preemption):
     state = "swapped" if preemption == "swap" else "preempted"
     assert any(isinstance(e, Branch) and e.state == state for e in events), "nobody was preempted"
     assert not differing(found, right)
+
+
+FEW = 6
+WAYS = (
+    {"max_running": 6}, {"step_tokens": 7},
+    {"pages": 36, "preemption": "swap", "host_pages": 200},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["nemotron-h", "deepseek-v3.2"])
+def test_a_state_and_an_index_are_the_same_bits_token_by_token_and_differ_otherwise(family):
+    with one_thread():
+        model, right = model_of(family), {}
+        for one in job(FEW):
+            right |= logits(model, [one], prefix_sharing=False)[0]
+        for fields in WAYS:
+            assert not differing(logits(model, job(FEW), prefix_sharing=False, **fields)[0], right)
+        model.exact = False
+        assert differing(logits(model, job(FEW), prefix_sharing=False, step_tokens=7)[0], right)

@@ -209,8 +209,9 @@ def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Res
 
 
 def build(
-    config: Settings, kv_cache_dtype: str = "auto", device: str = "cpu", activations: str = "auto"
-) -> Built:
+    config: Settings, kv_cache_dtype: str = "auto", device: str = "cpu", activations: str = "auto",
+    exact: bool = False,
+) -> Built:  # fmt: skip
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     model = config.modules.of(config.streams.of(found.config, found.folder is not None))
@@ -218,6 +219,7 @@ def build(
     alone(config, found.config)
     where: dict[str, Any] = {"seed": config.seed, "device": device}
     opened = found.open(config.dtype, random=found.folder is None, activations=activations, **where)
+    opened.exact = exact
     tokenizer = tokenizer_of(found.folder)
     eos = tuple(dict.fromkeys(found.config.eos + (tokenizer.eos if tokenizer else ())))
     said = config.speculation
@@ -268,13 +270,10 @@ def executor_for(
     )
     said = config.speculation
     room = config.pages, config.page_size, config.host_pages
-    sampler = Sampler(
-        model.compiled or on != "cpu", eos, said.rejects, said.broken != "no_residual"
-    )
-    each = [
-        Drafter(draft, Storage(draft.spec, *room, draft.device), sampler, said.width)
-        for draft in drafts
-    ]
+    compiled = model.compiled or on != "cpu"
+    sampler = Sampler(compiled, eos, said.rejects, said.broken != "no_residual")
+    stored = [(draft, Storage(draft.spec, *room, draft.device)) for draft in drafts]
+    each = [Drafter(*pair, sampler, said.width) for pair in stored]
     drafter = each[0] if each else None
     if each and said.collaborates is not None:
         drafter = CollaboratingDrafters(each, said.collaborates)

@@ -117,7 +117,7 @@ STUDY = Study(
     ),
     tries=(
         ("Tables of three inputs, as the paper's", {"width": 3}),
-        ("A layer past every cache", {"outputs": 4096, "inputs": 4096, "rows": 1}),
+        ("A layer of 4,096 by 4,096", {"outputs": 4096, "inputs": 4096, "rows": 1}),
         ("One port to the board's memory", {"ports": 1}),
     ),
     presets={"large": LARGE},

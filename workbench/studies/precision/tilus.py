@@ -97,7 +97,8 @@ def seconds(log: Log, name: str, way: str) -> list[float]:
 
 
 def faster(config: LowBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Four bits against both plain ways, paired by round, on a layer past every cache."""
+    """Four bits against both plain ways, paired by round, on a layer of 4,096 by
+    4,096; the others' weights are read between two turns of one."""
     log = run_config(update(config, BESIDE if fast else {**BESIDE, "repeats": 24}))
     ours = seconds(log, "int4", PACKED)
     rivals = {
@@ -151,7 +152,7 @@ STUDY = Study(
     ),
     tries=(
         ("Integers of every width", {"spectrum": "integers"}),
-        ("A layer past every cache", {"outputs": 4096, "inputs": 4096}),
+        ("A layer of 4,096 by 4,096", {"outputs": 4096, "inputs": 4096}),
         ("Codes in containers of 1, 2, 4 or 8 bits", {"containers": True, "spectrum": "integers"}),
     ),
     presets={"large": LARGE, "floats": {"spectrum": "floats"}},

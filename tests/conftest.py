@@ -47,8 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("full" if config.getoption("--full") else "same")
     providers: Any = getattr(internal.conjecture, "providers", None)  # another version's may lack
     if not config.getoption("--full") and hasattr(providers, "_get_local_constants"):
-        # Else it looks for numbers and words in all modules that a process has imported, for two
-        # seconds of each, and examples hang on which those are.
+        # Else it looks for numbers and words in all modules that a process has imported, half a
+        # second of each and two of the first, and examples hang on which those are.
         providers._get_local_constants = lambda: providers._local_constants
     config.pluginmanager.register(Spent(config), "spent")
 

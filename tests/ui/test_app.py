@@ -94,7 +94,8 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
     page.get_by_label("Export and settings").first.click()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save data (CSV)").click()
-    assert saved.value.path().read_text().startswith("figure,value\nfinished,24 of 24\n")
+    data = saved.value.path().read_text()  # all of it, under the names of the axes
+    assert data.startswith("figure,value\nfinished,24 of 24\n") and "\nrequest,time (s)\n" in data
     page.get_by_label("Export and settings").first.click()
     page.get_by_role("button", name="Show data (table)").first.click()
     data = page.get_by_role("dialog", name="Data of this view")

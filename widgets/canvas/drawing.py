@@ -16,6 +16,7 @@ import param
 from engine.core.errors import BadInput
 from widgets.canvas import told
 from widgets.canvas.packing import pack
+from widgets.canvas.table import frame_csv
 from widgets.page.bundle import bundle
 from widgets.theme import FONT, hues, scheme, tones, wrong
 from widgets.view import views
@@ -32,6 +33,7 @@ TRAITS = {  # what host and browser share: its type in Panel, its type in notebo
     "recent": ("Number", "Float", 0.0),
     "figures": ("List", "List", []),
     "command": ("Dict", "Dict", {}),
+    "table": ("Dict", "Dict", {}),
 }
 TOLD = ["chosen", "window", "seek", "command"]  # traits the browser changes
 EXPORT = "export default"
@@ -125,7 +127,7 @@ class CanvasDrawing:
             "cursor": 0.0,
             "chosen": "",
             "is_dark": False,
-            "options": {**settings(height), **self.about},
+            "options": {**settings(height), **self.about, "hosted": True},
             "window": {},
             "reach": 0.0,
             "recent": 0.0,
@@ -204,9 +206,16 @@ class CanvasDrawing:
         where the frame holds none."""
         return self.reduce(frame, {"static": True}), []
 
+    def data(self) -> str:
+        """All that this is drawn from, as CSV; "" where no table of it is known."""
+        return frame_csv(self.view, self._frame) if self._frame is not None else ""
+
     def _set(self, changes: dict[str, Any]) -> None:
         changed = {k: v for k, v in changes.items() if self._state[k] != v}
         self._state.update(changed)
+        self._send(changed)
+
+    def _send(self, changed: dict[str, Any]) -> None:
         for host in self._hosts if changed else ():
             if hasattr(host, "hold_sync"):
                 with host.hold_sync():
@@ -223,6 +232,9 @@ class CanvasDrawing:
                 seek(time)
         elif name == "command":
             command = told.command(value)
+            if command.get("do") == "table":  # asks the view, not the run
+                self._send({"table": {"turn": told.moment(value.get("turn")), "text": self.data()}})
+                return
             for tell_run in self._on_command if command else ():
                 tell_run(command)
         elif name == "chosen":

@@ -1,4 +1,5 @@
-// What a view draws, as text: the columns of its frame, a table for those of one length and name.
+// What a view draws, as text: from its host all of it, else the columns of its frame, a table for
+// those of one length and name.
 
 import { saveFile } from "./snapshot.js";
 
@@ -8,21 +9,45 @@ const FRAME_NAMES = {
 };
 const DRAWN_ONLY = ["hue", "texture"]; // columns that say how a mark looks, not what it is
 
+const PATIENCE = 5000; // milliseconds that a host may take to answer; one that is gone never does
+
+// The host is asked for all that the view is drawn from, under the names of its axes; a page without
+// one saves what is drawn.
 export function saveData(card) {
-  saveFile(new Blob([frameText(card.frame || {}, card.figures)], { type: "text/csv" }), `${card.name}.csv`);
+  const { model, name, figures } = card, before = figuresTable(figures);
+  const save = (text) => saveFile(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+  const drawn = () => save(frameText(card.frame || {}, figures));
+  if (!model.get("options").hosted) return drawn();
+  const turn = Date.now();
+  const finish = (text) => {
+    clearTimeout(waiting);
+    model.off?.("change:table", heard);
+    if (text) save(`${tableText(before)}\n\n${text}`); else drawn();
+  };
+  const heard = () => { if (model.get("table")?.turn === turn) finish(model.get("table").text); };
+  const waiting = setTimeout(finish, PATIENCE);
+  model.on("change:table", heard);
+  model.set("command", { do: "table", turn });
+  return model.save_changes();
+}
+
+function figuresTable(figures) {
+  const rows = [...figures.children].map((pair) => [pair.children[0].textContent, pair.children[1].textContent]);
+  return { head: ["figure", "value"], rows };
+}
+
+function tableText({ head, rows }) {
+  return [head, ...rows].map((cells) => cells.map(csvCell).join(",")).join("\n");
 }
 
 // CSV: each table under a heading; an empty line between two.
 function frameText(frame, figures) {
-  const lines = (cells) => cells.map(csvCell).join(",");
-  const tables = frameTables(frame, figures).map(({ head, rows }) => [head, ...rows].map(lines).join("\n"));
-  return `${tables.join("\n\n")}\n`;
+  return `${frameTables(frame, figures).map(tableText).join("\n\n")}\n`;
 }
 
 // The figures above the view, then what its frame holds, as tables of `head` and `rows`.
 export function frameTables(frame, figures) {
-  const told = [...figures.children].map((pair) => [pair.children[0].textContent, pair.children[1].textContent]);
-  const tables = [{ head: ["figure", "value"], rows: told }];
+  const tables = [figuresTable(figures)];
   const found = new Map();
   for (const [key, values] of Object.entries(frame)) {
     if (!ArrayBuffer.isView(values) || !values.length) continue;

@@ -10,6 +10,7 @@ from typing import Any
 
 from widgets.canvas.drawing import CanvasDrawing, Figures, Frame
 from widgets.chart.picture import Picture, Scales
+from widgets.chart.plot_table import picture_csv
 from widgets.chart.plots import frame_of
 
 Prepare = Callable[[Frame], Frame]
@@ -66,6 +67,9 @@ class ChartDrawing(CanvasDrawing):
     def still(self, frame: Frame, cursor: float) -> tuple[Frame, Figures]:
         picture = self._at(frame, cursor, "")
         return self.reduce({"picture": picture}, {"static": True}), _figures(picture)
+
+    def data(self) -> str:
+        return picture_csv(self.shown)
 
     def _at(self, frame: Frame, cursor: float, chosen: str) -> Picture:
         if frame is not self._of:

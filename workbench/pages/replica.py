@@ -42,6 +42,7 @@ class ReplicaPage(SessionPage):
 
     def _address(self, config: Config) -> None:
         carry(self.shell.dark, slug=self.study.slug, **query_of(self.start, config))
+        self.head.object = self._head()
 
     def _head(self) -> str:
         """What this is, and the way back to the whole fleet."""

@@ -38,6 +38,7 @@ class SessionPage:
         self.stage = Stage(tuple(shown))
         self.stage.watch(self.look, LOOK)
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
+        self.head = html("", margin=(0, 0, 8, 0))
         self.actions = actions([], [*acts, ("Keep for comparing", self._keep)])
         self._shown: Run | None = None
 
@@ -70,7 +71,7 @@ class SessionPage:
 
     def laid_out(self, head: str, left: Any, dark: Callable[[bool], None]) -> Any:
         """The whole page, its first run begun by now. `dark`: what else changes its colours."""
-        shell = self.shell
+        shell, self.head.object = self.shell, head
         shell.on_dark(self.stage.dark)
         shell.on_dark(dark)
         shell.page.param.update(sidebar_width=300)
@@ -82,7 +83,7 @@ class SessionPage:
         shell.on_dark(files.dark)
         shell.page.main = [
             pn.Column(
-                html(head, margin=(0, 0, 8, 0)),
+                self.head,
                 pn.Row(self.actions, files, sizing_mode="stretch_width"), self.fault,
                 *views(self.stage), sizing_mode="stretch_width", margin=(12, 28),
             )

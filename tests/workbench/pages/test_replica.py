@@ -26,6 +26,10 @@ def test_it_shows_one_replica_and_the_way_back(monkeypatch):
     assert log.of(Page) and "fleet" not in log.opened.facts
     assert [view.name for view in page.stage.views] == list(SHOWN)
     assert "replica 4" in page._head() and "./study?slug=dualmap&amp;watch=4" in page._head()
+    page.look()
+    page.session.become(update(page.session.config, {"watch": 2}))
+    page.look()  # the heading and the way back are of the replica that is watched now
+    assert "replica 2" in page.head.object and "watch=2" in page.head.object
     page.session.close()
 
 

@@ -217,6 +217,7 @@ export class Card {
     this.sayEmpty();
     if (!frame) return;
     if (frame.modelled) this.title.appendChild(this.chip); else this.chip.remove();
+    write(this.chip, frame.modelled_lane ? "modelled in part" : "modelled");
     this.whole = frame.figures || this.trait("figures") || [];
     if (!frame.running) this.showFigures(this.whole);
     this.onFrame(frame);

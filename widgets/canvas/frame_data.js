@@ -7,7 +7,7 @@ import { saveFile } from "./snapshot.js";
 const FRAME_NAMES = {
   row: "names", lane: "names", other: "names", kind: "kinds", tag: "tags", task: "tasks", owner: "owners",
 };
-const DRAWN_ONLY = ["hue", "texture"]; // columns that say how a mark looks, not what it is
+const DRAWN_ONLY = ["hue", "texture", "modelled_lane"]; // columns that say how a mark looks, not what it is
 
 const PATIENCE = 5000; // milliseconds that a host may take to answer; one that is gone never does
 

@@ -211,7 +211,13 @@ export class Timeline {
 
   // Behind all that is modelled. A view that paints a ground of its own `hatches` upon that.
   hatchBehind(ctx) {
-    const { left, top, width, bottom } = this;
+    const { left, width, bottom } = this, only = this.frame.modelled_lane;
+    if (only) { // some lanes are, others real
+      for (const lane of this.visible()) {
+        if (only[this.at(lane)]) hatchBand(ctx, this.card.colors, left, this.y(lane), width - left - GAP, this.pitch);
+      }
+      return;
+    }
     hatchBand(ctx, this.card.colors, left, this.mini?.high || 0, width - left - GAP, bottom - (this.mini?.high || 0));
   }
 

@@ -18,6 +18,8 @@ from widgets.stage.strip import STRIP, interval, strip
 LETTERS = "ABCDEFGH"
 READING = "<p role='status'>Reading what differs between them, and how sure it is …</p>"
 
+TITLE = "var(--wb-faint, #747E89)"  # the page's own; elsewhere a grey that both themes can read
+
 
 class Compare:
     """Two or more runs, live or recorded. `titles` name them; else they are A, B, …
@@ -88,9 +90,8 @@ class Compare:
         if self.lanes:
             return self._column([*rows, self.stage.card(self.stage.feeds[0])])
         for place, feed in enumerate(self.stage.feeds):
-            faint = theme.scheme(self.is_dark).faint
             title = html.escape(self.titles[place % count])
-            style = f"margin:0;font:600 14px {theme.FONT};color:{faint}"
+            style = f"margin:0;font:600 14px {theme.FONT};color:{TITLE}"
             rows.append(pn.pane.HTML(f'<p style="{style}">{title}</p>', margin=0))
             rows.append(self.stage.card(feed))
         return self._column(rows)

@@ -6,7 +6,9 @@ In come the logs of runs that are over; out goes one log whose lanes are a reque
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
+from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from engine.core.errors import BadInput
@@ -35,14 +37,15 @@ def can_interleave(logs: Sequence[Log]) -> bool:
 def interleaved(logs: Sequence[Log], letters: str) -> tuple[Log, View]:
     """One log of all lanes and its view. Raises BadInput where `can_interleave` says no.
 
-    It is told as modelled where any of the runs is. The scheduler's steps, which are each run's
-    own, are left out.
+    It is told as modelled where any of the runs is, lane by lane where others are not. The
+    scheduler's steps, which are each run's own, are left out.
     """
     if not can_interleave(logs):
         raise BadInput("these runs have no request in common whose lanes could stand together")
     lanes = lanes_of(logs, letters)
-    clocks = [log.opened.clock for log in logs if log.opened is not None]
+    clocks = [log.opened.clock if log.opened is not None else "wall" for log in logs]
     clock = "virtual" if "virtual" in clocks else "wall"
+    modelled = [clocks[letters.index(lane[-1])] == "virtual" for lane, _ in lanes]
     merged = Log([Opened(0.0, {}, "compare", 0, clock)])
     each = (_renamed(log, letter) for log, letter in zip(logs, letters, strict=False))
     for event in merge(*each, key=lambda event: event.time):
@@ -52,7 +55,7 @@ def interleaved(logs: Sequence[Log], letters: str) -> tuple[Log, View]:
     made = View(
         "request_lanes",
         QUESTION,
-        lambda: Interleaved(lanes),
+        lambda: Interleaved(lanes, [] if all(modelled) or not any(modelled) else modelled),
         lambda: CanvasDrawing("request_lanes", reduce, height=height),
         whole=True,
     )
@@ -85,12 +88,18 @@ def _renamed(log: Log, letter: str) -> Iterator[AnyEvent]:
 
 
 class Interleaved(RequestLanes):
-    """Request lanes whose order and hues are told before the first event."""
+    """Request lanes whose order and hues are told before the first event. `modelled`: which lanes
+    are, where some are and some are not."""
 
     question = QUESTION
 
-    def __init__(self, lanes: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, lanes: Sequence[tuple[str, str]], modelled: Sequence[bool] = ()) -> None:
         super().__init__()
+        self.modelled = np.array(modelled, np.uint8)
         for place, (lane, request) in enumerate(lanes):
             self.lanes[lane] = place
             self.looks.append(*owner_mark(request), 0.0)
+
+    def draw(self) -> dict[str, Any]:
+        some = {"modelled_lane": self.modelled} if len(self.modelled) else {}
+        return {**super().draw(), **some}

@@ -40,7 +40,7 @@ class ComparePage:
         self.second = pmui.Select(label="Run B", options=names, size="small", width=300)
         self.more = pmui.MultiChoice(
             label="More runs", options=[], width=300, max_items=len(LETTERS) - 2,
-            visible=False, sx={"& .MuiChip-label": {"fontSize": 14}},
+            visible=False, sx={"& .MuiChip-label": {"fontSize": 14}}, margin=(5, 10, 5, 0),
         )  # fmt: skip
         built = [entry for entry in catalogue() if entry.built]
         self.pairs = {e.title: e.slug for e in built if study(e.slug).presets}

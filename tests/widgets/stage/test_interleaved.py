@@ -46,7 +46,13 @@ def test_runs_that_go_on_or_share_no_request_are_not_interleaved():
 
 def test_modelled_lanes_among_measured_ones_are_told_as_modelled():
     logs = [serving(requests=3), serving(requests=3, clock="virtual")]
-    assert interleaved(logs, "AB")[0].opened.clock == "virtual"
+    log, view = interleaved(logs, "AB")
+    assert log.opened.clock == "virtual"
+    frame = folded(view.fold(), log)
+    assert [name[-1] == "B" for name in frame["names"]] == frame["modelled_lane"].tolist()
+    for same in (logs[:1] * 2, logs[1:] * 2):  # all of one kind: nothing is told lane by lane
+        log, view = interleaved(same, "AB")
+        assert "modelled_lane" not in folded(view.fold(), log)
 
 
 def test_the_comparison_shows_them_in_one_view():

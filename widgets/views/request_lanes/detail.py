@@ -13,7 +13,7 @@ MOST_STEPS = 3_000
 MOST_LANES = 5_000  # lanes whose names are sent at a time
 PER_LANE = (
     "names", "whys", "hue", "texture", "above", "born", "ended", "outcome",
-    "depth", "born_place", "last_place", "born_step", "ended_step", "last_step",
+    "modelled_lane", "depth", "born_place", "last_place", "born_step", "ended_step", "last_step",
 )  # fmt: skip
 MARGIN = 60  # lanes kept above and below the window
 

@@ -244,7 +244,8 @@ function drawTicks(ctx, timeline) {
     if (!row.length) continue;
     const y = timeline.y(lane) + timeline.pitch / 2 - high / 2;
     ctx.fillStyle = css(timeline.color(lane));
-    const part = frame.modelled ? [[0, 0.4], [0.6, 0.4]] : [[0, 1]]; // modelled ticks are dashed
+    const isModelled = frame.modelled_lane ? frame.modelled_lane[timeline.at(lane)] : frame.modelled;
+    const part = isModelled ? [[0, 0.4], [0.6, 0.4]] : [[0, 1]]; // modelled ticks are dashed
     for (const [from, share] of part) {
       for (const x of row) ctx.fillRect(x - wide / 2, y + from * high, wide, share * high);
     }

@@ -181,6 +181,7 @@ def _events(table: pa.Table) -> Iterator[Any]:
     """The events of a table in row order, each checked against its type."""
     where, _ = _columns()
     tags = np.asarray(table["event"].cast(pa.string()).to_pylist(), dtype=object)
+    place = np.cumsum(tags != ARRAY) - 1  # of a row among the events, wherever arrays stand
     made: list[Any] = [None] * int((tags != ARRAY).sum())
     for kind in KINDS:
         rows = np.flatnonzero(tags == _tag(kind))
@@ -200,8 +201,8 @@ def _events(table: pa.Table) -> Iterator[Any]:
             else [later[field]] * len(rows)  # runs of before know nothing of it
             for field, column in where[kind].items()
         ]
-        for row, fields in zip(rows.tolist(), zip(*values, strict=True), strict=True):
-            made[row] = kind(*fields)
+        for at, fields in zip(place[rows].tolist(), zip(*values, strict=True), strict=True):
+            made[at] = kind(*fields)
     if any(event is None for event in made):
         raise ValueError("an event of an unknown kind")
     yield from made

@@ -126,3 +126,16 @@ def test_arrays_of_what_is_no_number_and_no_text_are_refused(tmp_path, kind):
     log.blobs["x"] = np.zeros(3, kind)
     with pytest.raises(BadInput, match="an array of neither numbers nor texts"):
         load(save(log, tmp_path / "a.run"))
+
+
+@pytest.mark.parametrize("order", [[2, 0, 1], [0, 2, 1], [0, 1, 2]], ids=str)
+def test_arrays_may_stand_anywhere_among_the_events(tmp_path, order):
+    log = Log()
+    log.emit(e.Opened(0.0, {}))
+    log.emit(e.Closed(1.0, "finished"))
+    log.blobs["a"] = np.arange(3)
+    path = save(log, tmp_path / "a.run")
+    table = pq.read_table(path)
+    pq.write_table(table.take(order), path)
+    found = load(path)
+    assert list(found) == list(log) and (found.blobs["a"] == np.arange(3)).all()

@@ -22,7 +22,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import VARIABLE, change_as_told
 from engine.core.memory import out_of_memory, refused
 from workbench.cli import app
-from workbench.cli.output import visible
+from workbench.cli.output import say, visible
 from workbench.interrupts import heard
 
 EPILOG = """\
@@ -152,7 +152,7 @@ def command() -> NoReturn:
 
 def _complain(line: str) -> int:
     told = visible(line if len(line) <= LONGEST else f"{line[:LONGEST]} …")
-    print(f"workbench: {told}", file=sys.stderr)
+    say(f"workbench: {told}")
     return 2
 
 

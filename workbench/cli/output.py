@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shutil
 import sys
@@ -98,7 +99,16 @@ def folder(path: str) -> Path:
 
 def say(what: object) -> None:
     """A line of progress, a text or an event, on stderr so that stdout stays for results."""
-    print(visible(str(what)), file=sys.stderr, flush=True)
+    _tell(f"{visible(str(what))}\n")
+
+
+def _tell(text: str) -> None:
+    """On stderr as it is; where nobody reads it any more, a terminal that has closed or a pipe's
+    other end, the work goes on without a word."""
+    try:
+        print(text, end="", file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def follow(run: Run, patience: float = STOPPING) -> Run:
@@ -115,7 +125,7 @@ def follow(run: Run, patience: float = STOPPING) -> Run:
             if now - began < PATIENCE or not line or line == told:
                 continue
             if terminal:
-                print(f"\r{line:<{len(told)}}", end="", file=sys.stderr, flush=True)
+                _tell(f"\r{line:<{len(told)}}")
                 told = line
             elif now - last >= EVERY:
                 say(line)
@@ -126,7 +136,7 @@ def follow(run: Run, patience: float = STOPPING) -> Run:
         raise
     finally:
         if terminal and told:
-            print(f"\r{'':<{len(told)}}\r", end="", file=sys.stderr, flush=True)
+            _tell(f"\r{'':<{len(told)}}\r")
     return run.wait()
 
 

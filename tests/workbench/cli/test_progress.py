@@ -1,6 +1,8 @@
 """Progress of a run on stderr: said when it takes long, with what is known of the time left."""
 
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -119,3 +121,13 @@ def test_an_interrupted_wait_still_waits_for_the_last_step():
     finally:
         signal.signal(signal.SIGINT, before)
     assert saved.is_set()
+
+
+def test_work_goes_on_where_nobody_reads_what_is_said():
+    """As behind `2>&1 | head`, or in a terminal that has closed."""
+    code = "from workbench.cli.output import say; say('a'); say('b'); print('done')"
+    reads, writes = os.pipe()
+    os.close(reads)
+    found = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=writes)
+    os.close(writes)
+    assert (found.returncode, found.stdout) == (0, b"done\n")

@@ -40,7 +40,7 @@ FOCUSED = {"outline": "2px solid var(--wb-accent)", "outlineOffset": "1px"}  # b
 LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiInputLabel": {
         "styleOverrides": {
-            "root": {"fontSize": "14px"},
+            "root": {"fontSize": "14px !important"},  # a select's label has a size of its own
             "shrink": {"transform": "translate(14px, -9px) scale(0.857)"},
         }
     },
@@ -48,7 +48,6 @@ LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiSelect": {"styleOverrides": {"select": {"paddingTop": "8.5px", "paddingBottom": "8.5px"}}},
     "MuiButtonBase": {"styleOverrides": {"root": {"&:focus-visible, &.Mui-focusVisible": FOCUSED}}},
     "MuiButton": {"styleOverrides": {"root": {"fontSize": "14px"}}},
-    "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "14px"}}},
     "MuiInputBase": {"styleOverrides": {"root": {"fontSize": "14px"}}},
     "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "14px"}}},
     "MuiOutlinedInput": {

@@ -142,6 +142,7 @@ def test_an_address_carries_its_knobs(visit):
     page = visit(width=1280, height=800).open(f"{STUDY}&batching=static_batch&workload.count=7")
     page.get_by_text("7 of 7").first.wait_for()
     assert page.locator(".pw-body canvas").first.bounding_box()["y"] <= 300  # the first mark
+    page.get_by_text("showing all 7 requests").wait_for(state="attached")  # none below the edge
     page.set_viewport_size({"width": 900, "height": 800})
     page.get_by_text("Does it hold?").wait_for(state="hidden")  # no room beside the picture
     assert page.locator(".pw-body canvas").first.bounding_box()["width"] >= 380

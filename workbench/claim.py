@@ -105,7 +105,8 @@ class Claim:
     sentence that does not come out stands like that; a weaker one that holds is none for it. A yes
     is the figure's own (`bears`); how far it goes is the finding's to say, beside the yes.
 
-    `held`: the rivals and workloads that its check asks, by name.
+    `held`: the rivals and workloads that its check asks, by name. `trainings`: how many of each
+    taught model its figure is of; of one, the interval is over problems. 0: on none does it rest.
     """
 
     id: str
@@ -121,6 +122,7 @@ class Claim:
     quick: Finding | None = None
     fails: tuple[Size, ...] = ()
     held: Comparison | None = None
+    trainings: int = 0
 
     @property
     def breaks(self) -> tuple[Break, ...]:

@@ -43,3 +43,12 @@ def held_line(held: Comparison) -> str:
     if held.workloads:
         parts.append(f"on {' · '.join(held.workloads)}")
     return "; ".join([*parts, *([held.why] if held.why else [])])
+
+
+def over_line(trainings: int) -> str:
+    """What the interval of a claim about taught models is over; "" where it rests on none."""
+    if trainings == 0:
+        return ""
+    if trainings == 1:
+        return "over problems, of one training of each model: of another training it says nothing"
+    return f"over {trainings} trainings of each model"

@@ -112,6 +112,7 @@ class Verdict:
             "sentence": claim.sentence,
             "grade": claim.grade,
             "timed": claim.timed,
+            "trainings": claim.trainings,
             "paper": claim.paper,
             "reported": claim.reported.row() if claim.reported else None,
             "expected": outcome.expected,

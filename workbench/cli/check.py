@@ -12,7 +12,7 @@ from engine.core.paths import datasets
 from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import SHORT, breaks_that_pass
-from workbench.claim_text import finding_line, in_words, written
+from workbench.claim_text import finding_line, in_words, over_line, written
 from workbench.cli import cost, predict
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
@@ -157,6 +157,8 @@ def _print(verdict: Verdict, fast: bool, is_long: bool) -> None:
     print(f"       expected {outcome.expected}; found {outcome.measured}")
     if outcome.caution:
         print(f"       {outcome.caution}")
+    if claim.trainings:
+        print(f"       interval {over_line(claim.trainings)}")
     print(f"       the paper: {claim.paper}")
     print(f"       finding: {finding_line(verdict)}\n", flush=True)
 

@@ -12,7 +12,7 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from workbench import kept_maps
 from workbench.claim import GRADES, SHORT, UNTRIED, Claim, Outcome
-from workbench.claim_text import held_line
+from workbench.claim_text import held_line, over_line
 from workbench.finding import FINDINGS, IN_DIRECTION
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
@@ -30,6 +30,8 @@ def claim_card(standing: Standing, stale: bool, own: Sequence[str] = ()) -> dict
     rows = [("Paper", claim.paper)]
     if claim.held is not None:
         rows.append(("Beside", held_line(claim.held)))
+    if claim.trainings:
+        rows.append(("Interval", over_line(claim.trainings)))
     if outcome is not None:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
     rows.append(("Finding", _found(claim, outcome)))

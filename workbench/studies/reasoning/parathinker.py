@@ -141,6 +141,7 @@ STUDY = Study(
             paper="12.3% (1.5B) and 7.5% (7B) over sequential models with 8 paths (abstract); 8 "
             "paths of 16k tokens 63.2%, one of 32k 50.9% (model card of ParaThinker-1.5B)",
             grade="measured",
+            trainings=1,
             check=wider,
             reported=Reported(0.123, none=0.0, unit="%"),
             finding="reproduced",
@@ -154,6 +155,7 @@ STUDY = Study(
             sentence="With as many tokens in all, width is more effective than depth.",
             paper="width is a more effective and efficient way than depth (abstract)",
             grade="measured",
+            trainings=1,
             check=equal_total,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="contrary",
@@ -171,6 +173,7 @@ STUDY = Study(
             paper="paths are synthesized into a superior final answer (abstract); 4.3 points "
             "(1.5B) and 2.0 (7B) above majority voting (second hand: a summary of the paper)",
             grade="measured",
+            trainings=1,
             check=said,
             reported=Reported(0.043, none=0.0, unit="%"),
             finding="contrary",

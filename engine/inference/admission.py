@@ -140,14 +140,16 @@ class AdmissionControl:
         need, hits = self._need(head, self.limit(head))
         if self._room(head, need, replace(view, pages_free=free), count):
             return None
-        references_P = cache.pool.references.copy()
-        references_P[hits] += 1  # what it joins is no room that it gains
+        references_P = cache.pool.references
         able = [one for one in self.running.requests if one not in away]
         found: list[Request] = []
         while able and not enough:
             worst = self.queue.last(able, view)
             if worst.urgent or not self.config.ordering.outranks(head, worst, view):
                 break
+            if not found:
+                references_P = references_P.copy()
+                references_P[hits] += 1  # what it joins is no room that it gains
             able.remove(worst)
             found.append(worst)
             if worst.source is not None:  # the order goes by who is left

@@ -21,6 +21,11 @@ def _talked(*texts: str, **more: Any) -> Asked:
     return "/v1/chat/completions", {"messages": messages, "max_tokens": 2, **more}
 
 
+def _many(n: int) -> int:
+    """Prompts of one request, which takes 64."""
+    return max(1, min(n // 50_000, 64))
+
+
 def _schema(count: int) -> dict[str, Any]:
     fields = {f"p{at}": {"type": "integer"} for at in range(count)}
     return {"type": "json_schema", "json_schema": {"schema": {"properties": fields}}}
@@ -51,6 +56,9 @@ KINDS: dict[str, Callable[[int], Asked]] = {  # each by how many bytes, about
     "to tokenize": lambda n: ("/tokenize", {"prompt": "ab c" * (n // 4)}),
     "to detokenize": lambda n: ("/detokenize", {"tokens": [7] * min(n // 3, 1_045_000)}),
     "to embed": lambda n: ("/v1/embeddings", {"input": ["ab " * (n // 192)] * 64}),
+    "a full cache": lambda n: _said(  # as served, its pages are short before it is half done
+        prompt=[[7] * 60] * _many(n), max_tokens=100, ignore_eos=True),
+    "token numbers to embed": lambda n: ("/v1/embeddings", {"input": [[7] * 500] * _many(n)}),
     "to respond to": lambda n: ("/v1/responses", {"input": "ab " * (n // 3)}),
 }  # fmt: skip
 

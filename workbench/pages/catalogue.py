@@ -169,7 +169,7 @@ def catalogue_page() -> Any:
     shell.page.main_width, shell.page.app_bar_width = 1560, "100%"
     table = html(findings_table(rows), CSS, margin=(18, 0, 0, 0), visible=bool(rows))
     body = pn.Column(
-        head, controls, beside, table, cards, sizing_mode="stretch_width", margin=(28, 40)
+        head, controls, beside.pane, table, cards, sizing_mode="stretch_width", margin=(28, 40)
     )
     shell.page.main = [body]
     return shell.page

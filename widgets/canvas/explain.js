@@ -11,7 +11,7 @@ dialog.pw-explain{font:14px/1.5 var(--font,sans-serif);color:var(--ink);backgrou
 .pw-explain dt{font-weight:600}
 .pw-explain dd{margin:0 0 8px;color:var(--faint)}
 .pw-explain p{margin:0}
-.pw-explain .pw-legend{margin:2px 0 0;color:var(--ink)}
+.pw .pw-explain .pw-legend{margin:2px 0 0;color:var(--ink);flex-wrap:wrap;mask-image:none;padding:0}
 .pw .pw-explain button{display:block;margin:6px 0 0 auto}`;
 const MODELLED = "This run is modelled: its times come from a described device, not from a clock. A slanted "
   + "hatching stands behind the plot, lines are dashed; what is real has neither.";

@@ -30,9 +30,7 @@ from tests.engine.training.trainer.test_faults import SHORT, TWO, losses
 WORKS = "tests.engine.distributed.works"
 STARTS = 3  # of a Ray, at most
 SLOWER = 10  # its clock: it gives a node 30 s to start, which a busy machine does not do
-# A Ray takes 40 seconds of a processor to come and go.
-OURS = [ROOT / "engine" / "distributed" / name for name in ("ray_fleet.py", "ray_ranks.py")]
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.turns(2, *OURS)]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module", autouse=True)

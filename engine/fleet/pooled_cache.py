@@ -21,7 +21,8 @@ OWNER = "pool"  # of pages while they are written
 class PooledCache:
     """`pages` pages of `page_size` tokens, behind a port of `rate` bytes a second of each replica.
 
-    `reach`: whether everybody finds what was kept, or the replica that wrote it alone.
+    `reach`: whether everybody finds what was kept, or one replica alone: that which wrote it, or by
+    mistake that before it.
     """
 
     def __init__(
@@ -38,11 +39,11 @@ class PooledCache:
     def found(self, tokens: np.ndarray, replica: int) -> int:
         """Pages that hold the beginning of a prompt; its last token is computed in any case."""
         most = (len(tokens) - 1) // self.cache.page_size
-        return len(self.cache.tree.match(tokens, self._salt(replica), most))
+        return len(self.cache.tree.match(tokens, self._asked(replica), most))
 
     def fetch(self, tokens: np.ndarray, replica: int, size: float, now: float) -> Sent:
         """`size` bytes of a prompt's beginning go to a replica."""
-        self._touch(self.cache.tree.match(tokens, self._salt(replica)))
+        self._touch(self.cache.tree.match(tokens, self._asked(replica)))
         self.read += size
         return self._port(replica, size, now, into=True)
 
@@ -75,4 +76,7 @@ class PooledCache:
         return self.wires.send(*pair, size, now)
 
     def _salt(self, replica: int) -> str:
-        return f"replica {replica}" if self.reach == "writer" else ""
+        return "" if self.reach == "everybody" else f"replica {replica}"
+
+    def _asked(self, replica: int) -> str:
+        return self._salt(replica + (self.reach == "neighbour"))

@@ -71,7 +71,10 @@ class Metered(ModelledExecutor):
         self._settle(self.timeline.now)
         computing = min(1.0, flops / self.computes / self.clock / seconds)
         reading = min(1.0 - computing, moved / self.cost.memory / seconds)
-        above = (computing + self.power.memory * reading) * self.clock**self.power.exponent
+        drawing = computing + self.power.memory * reading
+        if self.power.fault == "alike":
+            drawing = 1.0
+        above = drawing * self.clock**self.power.exponent
         self.watts = (self.most - self.idle) * above
         self._until = self.timeline.now + whole
 

@@ -99,7 +99,7 @@ class Experts:
 
 Half = Literal["mixer", "feed"]
 StreamFault = Literal[
-    "none", "one_prefix", "one_cache", "uniform", "undiscounted", "summed", "in_turn"
+    "none", "one_prefix", "one_cache", "uniform", "undiscounted", "summed", "in_turn", "copied"
 ]
 
 

@@ -92,7 +92,9 @@ def active_parameter_count(config: ModelConfig) -> int:
 
 def weight_bytes(config: ModelConfig, dtype: str | None = None) -> int:
     """Bytes of the weights in `dtype` (by default the checkpoint's own)."""
-    return parameter_count(config) * BYTES[dtype or config.dtype]
+    streams = config.streams
+    copies = streams.count if streams is not None and streams.fault == "copied" else 1
+    return copies * parameter_count(config) * BYTES[dtype or config.dtype]
 
 
 class Reach(NamedTuple):

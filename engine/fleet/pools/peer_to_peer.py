@@ -27,9 +27,13 @@ class PeerToPeer(PrefillDecode):
         0.0, "Of that link in place of its sheet's; 0: the sheet's", low=0.0, high=1e15, unit="B/s",
         group="cache",
     )  # fmt: skip
-    reach: Reach = knob(
+    reach: Literal["everybody", "writer"] = knob(
         "everybody", "Who finds what was kept: everybody, or the replica alone that wrote it",
         group="cache", called="Cached pages are found by")  # fmt: skip
+    cache_fault: Literal["none", "neighbour"] = knob(
+        "none", "What goes wrong: neighbour, a replica asks for pages under the next one's number",
+        group="faults",
+    )  # fmt: skip
     decode_dies: int = knob(
         320,
         "Devices that share experts where answers are computed",
@@ -48,4 +52,5 @@ class PeerToPeer(PrefillDecode):
         return found.model_copy(update={"dies": self.decode_dies, "own": self.decode_own})
 
     def pooled(self) -> tuple[int, str, float, Reach]:
-        return self.cache_pages, self.plane, self.plane_bandwidth, self.reach
+        reach: Reach = "neighbour" if self.cache_fault == "neighbour" else self.reach
+        return self.cache_pages, self.plane, self.plane_bandwidth, reach

@@ -9,7 +9,8 @@ from engine.fleet.routers.router import Asked, Load, Router
 from engine.inference.executors.modelled import Modelled
 
 Role: TypeAlias = Literal["mixed", "prefill", "decode"]
-Reach: TypeAlias = Literal["everybody", "writer"]  # who finds what was kept in a pooled cache
+# Who finds what was kept in a pooled cache; a neighbour of who wrote it: by mistake.
+Reach: TypeAlias = Literal["everybody", "writer", "neighbour"]
 
 
 class Place(NamedTuple):

@@ -29,6 +29,10 @@ class PrefillDecode(Pools):
         512, "Prompts from which on it is sent so", low=0, high=1 << 24, unit="tokens"
     )
     decode_device: str = knob("", "Device of decoding replicas; none: the engine's")
+    fault: Literal["none", "stays"] = knob(
+        "none", "What goes wrong: stays, no cache is handed over, an answer is computed where its "
+        "prompt was", group="faults",
+    )  # fmt: skip
 
     def role(self, number: int, count: int) -> Role:
         if number < self.prefill:
@@ -46,7 +50,8 @@ class PrefillDecode(Pools):
         for load in loads:
             pools[self.role(load.number, count)].append(load)
         first = self._prefills(asked, pools, router)
-        if first not in pools["prefill"] or not pools["decode"]:
+        stays = first not in pools["prefill"] or not pools["decode"] or self.fault == "stays"
+        if stays:
             return Place(first.number, first.number)
         second = min(pools["decode"], key=lambda load: (load.requests, load.tokens, load.number))
         return Place(first.number, second.number)

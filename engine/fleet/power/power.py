@@ -49,6 +49,10 @@ class Power(Policy):
         5.0, "From a reading above the budget to the brake", low=0.0, high=1e9, unit="s"
     )
     brake_for: float = knob(20.0, "How long the brake is held", low=0.0, high=1e6, unit="s")
+    fault: Literal["none", "alike"] = knob(
+        "none", "What goes wrong: alike, answers draw what prompts do, all that there is",
+        group="faults",
+    )  # fmt: skip
 
     @abstractmethod
     def clocks(self, share: float, now: Clocks) -> Clocks:

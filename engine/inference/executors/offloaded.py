@@ -32,6 +32,10 @@ class Offloaded(Modelled):
     groups: int = knob(
         2, "Groups of requests that take turns on either pool", low=1, high=64, group="attention"
     )
+    fault: Literal["none", "one_attends"] = knob(
+        "none", "What goes wrong: one_attends, every request is dealt to the same attention device",
+        group="faults",
+    )  # fmt: skip
 
     def build(self, config: Settings) -> Built:
         """Raises BadInput where the cache does not fit the attention devices."""
@@ -58,7 +62,8 @@ class Offloaded(Modelled):
             wire = wire.model_copy(update={"bandwidth": self.bandwidth})
         executor.cost = OffloadedCost(
             model, config.dtype, executor.cost,
-            cost_of(model, machine, config.dtype, self, Ranks()), self.attention_devices,
+            cost_of(model, machine, config.dtype, self, Ranks()),
+            1 if self.fault == "one_attends" else self.attention_devices,
             min(self.ranks.count, self.attention_devices), wire, self.groups,
         )  # fmt: skip
         return built

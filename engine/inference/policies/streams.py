@@ -23,7 +23,8 @@ class Streams(Policy):
     fault: StreamFault = knob(
         "none", "What goes wrong: all streams behind the first one's prefix, all in the first "
         "one's pages, mixed in equal shares, in shares that sum to more than 1, or added up; on a "
-        "described device, one pass after another", group="faults",
+        "described device, one pass after another, or each stream with weights of its own",
+        group="faults",
     )  # fmt: skip
 
     @abstractmethod

@@ -220,7 +220,8 @@ def at_context(
     config: InferenceConfig, tokens: float, run_config: RunConfig, fast: bool
 ) -> Outcome:
     """The same of a request of so many tokens."""
-    streams = config.streams if config.streams.kind == "parallel" else update(config, EIGHT).streams
+    eight = {**EIGHT, "streams.fault": config.streams.fault}
+    streams = config.streams if config.streams.kind == "parallel" else update(config, eight).streams
     model, plain = DESCRIBED["model"], update(config, PLAIN).streams
     alone, together, larger = (
         held(name, some, int(tokens))

@@ -185,6 +185,11 @@ STUDY = Study(
             why=WORTH_OF_THE_PAPER + ". The longer the request, the more keys and values (map)",
             broken=(
                 Break(
+                    {"streams.fault": "copied"},
+                    mechanism=True,
+                    why="weights are not shared: each stream has some of its own",
+                ),
+                Break(
                     {"streams": {"kind": "parallel", "count": 8, "prefix": 4096}},
                     mechanism=True,
                     why="a whole context of its own stands before each stream",

@@ -115,7 +115,10 @@ STUDY = Study(
             "answers were measured at (137 to 300 of 700 W, arXiv 2605.11999), to as much, "
             "which the interval holds, it is 57% to 94% and 61% to 95%: 79% is kept up to seven "
             "tenths (map of the load that swings)",
-            broken=(Break({"idle_power": 1.0}, True, "a device that waits draws all that it can"),),
+            broken=(
+                Break({"power.fault": "alike"}, True, "answers draw what prompts do, all there is"),
+                Break({"idle_power": 1.0}, True, "a device that waits draws all that it can"),
+            ),
         ),
         Claim(
             id="spared",

@@ -23,6 +23,9 @@ from workbench.study import Break, Claim, Comparison, Regime, Reported, Study
 IN_TURN = Break(
     {"executor.groups": 1}, True, "no group is computed while another's attention is under way"
 )
+ONE_ATTENDS = Break(
+    {"executor.fault": "one_attends"}, True, "all requests are dealt to one attention device"
+)
 SLOW = Break({"executor.bandwidth": 1e9}, True, "the link is 25 times as slow")
 SORTS = "H100 SXM", "GeForce RTX 3090"
 PAPER = "1.48-12.1× higher estimated throughput per dollar than homogeneous solutions (abstract)"
@@ -106,7 +109,7 @@ STUDY = Study(
             "1.15 is left, which the finding goes by. Nothing is left of that where an RTX 3090, "
             "with its share of a host and its card, rents for 0.30 $ an hour in place of 0.22, nor "
             "of the 1.95 at 0.59 $. The small check asks the former of one draw",
-            broken=(SLOW,),
+            broken=(ONE_ATTENDS, SLOW),
         ),
         Claim(
             id="over-both",
@@ -123,7 +126,7 @@ STUDY = Study(
             "the bandwidth and as much arithmetic as of an H100. Beside them 0.95; where weights "
             "fill most of their memory (70 billion, grouped heads) eight of them are left 2.38 "
             "times behind, and the rival is the H100",
-            broken=(IN_TURN, SLOW),
+            broken=(IN_TURN, ONE_ATTENDS, SLOW),
         ),
     ),
     regimes=tuple(

@@ -42,6 +42,9 @@ GATHER = Break({"engine.executor.exchange": "gather"}, True, "every token is sen
 HOT = Break({"engine.executor.skew": 8.0}, True, "one device gets eight times its share of tokens")
 FAR = Break({"pools.plane_bandwidth": 2e7}, True, "the pool is reached by a far slower link")
 FORGETS = Break({"pools.cache_pages": 1}, True, "pooled memory keeps one page of all that it took")
+NEIGHBOUR = Break(
+    {"pools.cache_fault": "neighbour"}, True, "a replica asks the pool for its neighbour's pages"
+)
 SLOW_BUS = Break({"pools.plane_bandwidth": 1e9}, True, "the bus is slower than nodes' Ethernet")
 # What is left then is a rival, own caches by queues, which takes 1.04 times as long on the trace.
 WRITER = Break({"pools.reach": "writer"}, why="only the replica that wrote a page finds it")
@@ -238,7 +241,7 @@ STUDY = Study(
             "with caches of their own the trace's first tokens come 1.04 times sooner. The paper "
             "has no figure; rivals have the same devices and as much memory, each its share, for "
             "nothing",
-            broken=(FAR, WRITER),
+            broken=(NEIGHBOUR, FAR, WRITER),
         ),
         Claim(
             id="reuse",
@@ -273,7 +276,7 @@ STUDY = Study(
             why="at its line rate Ethernet brings a step's prompts while the step before is "
             "computed; what its software takes is not known. "
             "The bus counts where nearly all is reused: 1.09 at 90%, 1.43 at 95% (map)",
-            broken=(SLOW_BUS,),
+            broken=(NEIGHBOUR, SLOW_BUS),
         ),
     ),
     regimes=REGIMES,

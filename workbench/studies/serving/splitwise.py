@@ -26,6 +26,9 @@ from workbench.study import Break, Claim, Comparison, Regime, Reported, Study
 
 TOGETHER = Break(CHUNKED)
 SLOW = Break({"bandwidth": 2e7}, True, "caches are sent over a link a thousand times as slow")
+STAYS = Break(
+    {"pools.fault": "stays"}, True, "no cache is handed over: answers stay where their prompts were"
+)
 ELSEWHERE = Break(
     {"pools.overflow": 1}, True, "prompts go to the decoding pool as soon as one waits"
 )
@@ -88,7 +91,7 @@ STUDY = Study(
             "1.00: undecided. 400 were settled on after that was seen and a trial of so many "
             "had favoured the claim; the draws judged here are others, which no trial had "
             "seen",
-            broken=(SLOW, TOGETHER),
+            broken=(STAYS, SLOW, TOGETHER),
         ),
         Claim(
             id="cheaper",

@@ -119,6 +119,8 @@ def _main(argv: list[str] | None) -> int:
             raise
         return _complain(f"this needs the package {name!r}, not installed here; pip install {name}")
     except (MemoryError, RuntimeError) as fault:
+        if isinstance(fault.__cause__, KeyboardInterrupt):  # of what the body of a class raises
+            return INTERRUPTED
         if not refused(fault):
             raise
         return _complain(str(out_of_memory(fault)))

@@ -19,7 +19,6 @@ from engine.models.kv import PagedKV
 from engine.models.model import Model
 from tests.engine.inference.play import Life
 from tests.engine.inference.small import real_engine, request, serve
-from tests.engine.inference.test_batch_invariance import EXACT
 from tests.engine.inference.test_speculation import (
     VOCAB,
     draft,
@@ -105,13 +104,13 @@ def test_requests_are_routed_to_the_drafters_that_foretold_them(model, draft):
     assert drafter.route("r0").tolist() == [0]
 
 
-@pytest.mark.parametrize("family", EXACT)
+@pytest.mark.parametrize("family", small.EXACT)
 def test_greedy_answers_are_the_plain_ones_in_every_family(family, full):
     if not full and family not in ("gemma-3", "deepseek-v3"):
         pytest.skip("with --full")
     config = small.config(family, max_position_embeddings=128)
     model = Model(config, small.weights(config), "float32")
-    for seed in range(-(-250 // len(EXACT)) if full else 1):
+    for seed in range(-(-250 // len(small.EXACT)) if full else 1):
         fields = branching(np.random.default_rng(seed))
         alone = [
             serve(real_engine(model, pages=200, prefix_sharing=False)[0], [one])[0]

@@ -12,12 +12,11 @@ from engine.core.events import Span, Token
 from engine.inference.engine import Engine
 from engine.models.model import Model
 from tests.engine.inference.small import real_engine, request, serve
-from tests.engine.inference.test_batch_invariance import CONFIGS, EXACT
 from tests.engine.inference.test_speculation import job, schedule, speculating
 from tests.engine.models import small
 
-FAMILIES = [name for name in CONFIGS if name not in EXACT]
-RECURRENT = [name for name in FAMILIES if any(CONFIGS[name].recurrent)]
+FAMILIES = [name for name in small.CONFIGS if name not in small.EXACT]
+RECURRENT = [name for name in FAMILIES if any(small.CONFIGS[name].recurrent)]
 PARTS = 2
 QUICK = {("qwen3-next", 0), ("nemotron-h", 1), ("deepseek-v3.2", 0)}  # without --full
 KINDS = ("ngram", "draft_model", "mirror")

@@ -24,7 +24,6 @@ from engine.models.model import Model
 from tests.engine.inference.play import CHOICES
 from tests.engine.inference.small import TINY, Words, engine, real_engine, request, serve
 from tests.engine.inference.small import config as small_config
-from tests.engine.inference.test_batch_invariance import EXACT
 from tests.engine.models import small
 
 VOCAB = TINY["vocab_size"]
@@ -108,14 +107,14 @@ def test_greedy_answers_are_the_plain_ones_under_any_schedule(model, draft, part
         assert held.cache.held == 0, f"seed {seed}: pages are held by nobody"
 
 
-@pytest.mark.parametrize("family", EXACT)
+@pytest.mark.parametrize("family", small.EXACT)
 def test_greedy_answers_are_the_plain_ones_in_every_family(family, full):
     if not full and family not in ("llama-3", "gemma-2"):
         pytest.skip("with --full")
     config = small.config(family, max_position_embeddings=128)
     model = Model(config, small.weights(config), "float32")
     draft = noisy(model)
-    for seed in range(-(-500 // len(EXACT)) if full else 2):
+    for seed in range(-(-500 // len(small.EXACT)) if full else 2):
         fields = schedule(np.random.default_rng(seed))
         alone = [
             serve(real_engine(model, pages=200, prefix_sharing=False)[0], [one])[0]

@@ -34,5 +34,8 @@ def weights(config: ModelConfig, seed: int = 1) -> dict[str, Tensor]:
     return found
 
 
+CONFIGS = {name: config(name) for name in FAMILIES}
+# Those whose logits are the same bits in any batch without being asked to (`Model.exact`).
+EXACT = [name for name, it in CONFIGS.items() if not any(it.recurrent) and it.index is None]
 # Those without what only the engine's own forward passes know (`ModelConfig.unusual`).
-USUAL = tuple(name for name in sorted(FAMILIES) if not config(name).unusual)
+USUAL = tuple(name for name in sorted(FAMILIES) if not CONFIGS[name].unusual)

@@ -16,8 +16,9 @@ BROWSER = set(
     re.findall(
         r"\w+",
         """
-        AbortController Array ArrayBuffer Blob Boolean CustomEvent DataView DecompressionStream
-        Error Float32Array Float64Array ImageData Infinity Int16Array Int32Array Int8Array
+        AbortController Array ArrayBuffer Blob Boolean CustomEvent DataView Date
+        DecompressionStream Error Float32Array Float64Array ImageData Infinity Int16Array Int32Array
+        Int8Array
         IntersectionObserver JSON Map Math NaN Node Number Object OffscreenCanvas Option
         PointerEvent ResizeObserver Response Set String TextDecoder URL Uint16Array Uint32Array
         Uint8Array WeakMap atob cancelAnimationFrame clearTimeout document fetch getComputedStyle

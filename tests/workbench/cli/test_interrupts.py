@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from workbench.cli import app
+from workbench.cli.main import INTERRUPTED, main
 from workbench.interrupts import heard
 
 SWALLOWS = """
@@ -117,3 +119,20 @@ def test_other_errors_that_are_swallowed_are_told_as_ever(monkeypatch):
     with heard():
         within_a_callback(lambda: 1 / 0)
     assert told == [ZeroDivisionError]
+
+
+class Struck:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_within_the_body_of_a_class_is_one(monkeypatch, capsys):
+    """Python 3.11 makes a RuntimeError of it."""
+
+    def run(args):
+        type("Body", (), {"field": Struck()})
+        raise AssertionError("swallowed")
+
+    monkeypatch.setattr(app, "run", run)
+    assert main([]) == INTERRUPTED
+    assert "Traceback" not in capsys.readouterr().err

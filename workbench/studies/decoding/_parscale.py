@@ -3,6 +3,8 @@
 from functools import cache
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from engine.core.config import update
 from engine.core.events import Branch, Span, Token
@@ -12,15 +14,18 @@ from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.policies.streams import Streams
 from engine.inference.requests.request import Request, Sampling
+from engine.models.config import ModelConfig
 from engine.models.footprint import weight_bytes
 from engine.models.kv import cache_spec
 from engine.models.loading.find import find
+from engine.models.reference import dense
 from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.folder import saved_weights
 from engine.training.losses.evaluate import greedy
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
+CLOSE = 1e-3  # nats between a log-probability and that of a whole pass
 WINDOW = 63  # tokens of a window of text that models are judged by
 BUSY: Changes = {
     "workload": "uniform",
@@ -78,26 +83,43 @@ def base_bits(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Out
 
 
 def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Requests of a busy batch with too few pages whose answer is not that of whole passes."""
+    """Requests of a busy batch with too few pages whose answer, or what one of its tokens was
+    likely, is not that of whole passes."""
     setting = update(config, {"model": "streams/p4-0", **BUSY})
     found = find(setting.model)
     assert found.folder is not None
     model = saved_weights(found.folder)
     chance = np.random.default_rng(config.seed)
     lengths = chance.integers(6, 40, 6)
-    wish = Sampling(max_tokens=12, ignore_eos=True)
+    wish = Sampling(max_tokens=12, ignore_eos=True, logprobs=1)
     prompts = [chance.integers(2, found.config.vocab, n, dtype=np.int32) for n in lengths]
     requests = [Request(prompt, wish) for prompt in prompts]
     yielded = served(setting, requests)
     right = [greedy(*model, prompt.tolist(), wish.max_tokens) for prompt in prompts]
-    wrong = sum(r.generated.tolist() != said for r, said in zip(requests, right, strict=True))
+    apart = [off(model, each) for each in requests]
+    wrong = sum(
+        each.generated.tolist() != said or worst > CLOSE
+        for each, said, worst in zip(requests, right, apart, strict=True)
+    )
     return Outcome(
-        "every answer is that of four whole passes without a cache",
-        f"{wrong} of {len(requests)} differ; pages were taken away {yielded} times",
+        "every answer is that of four whole passes without a cache, and each of its tokens as "
+        f"likely within {CLOSE:g} nats",
+        f"{wrong} of {len(requests)} differ, log-probabilities by {max(apart):.1e} at most; pages "
+        f"were taken away {yielded} times",
         wrong == 0 and yielded > 0,
         figure=Figure.exact(wrong, "answers that differ"),
         needed=0.0,
     )
+
+
+def off(model: tuple[ModelConfig, dict[str, Tensor]], request: Request) -> float:
+    """How far its answer's log-probabilities are from those of one whole pass at most, in nats."""
+    said = request.generated
+    ids = torch.from_numpy(np.concatenate([request.prompt, said]).astype(np.int64))
+    with torch.inference_mode():
+        logits_TV = dense(*model, ids[None, :-1])[0, -len(said) :].float()
+    told_T = logits_TV.log_softmax(-1)[torch.arange(len(said)), ids[-len(said) :]]
+    return float(np.abs(told_T.numpy() - request.logprobs).max())
 
 
 def served(config: InferenceConfig, requests: list[Request]) -> int:

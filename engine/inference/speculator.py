@@ -38,7 +38,8 @@ class Speculator:
                 f"knob 'speculation.tokens': a draft of {policy.drafts} tokens is longer than the "
                 f"cache, which holds {tokens}; draft fewer, or give it more pages"
             )
-        if policy.width > 1 and (policy.pads or policy.broken in ("one_length", "misaligned")):
+        of_chains = "one_length", "misaligned", "shifted"
+        if policy.width > 1 and (policy.pads or policy.broken in of_chains):
             raise BadInput(
                 "knob 'speculation.branches': drafts that branch have no one length to align; set "
                 "it to 1, or alignment to paged and fault to none or no_residual"
@@ -181,6 +182,12 @@ class Speculator:
             branch_S=branch_S,
         )  # fmt: skip
 
+    def _shift(self, decode: np.ndarray, drafts_D: np.ndarray) -> None:
+        """A mistake: drafts of each row lie one place later, its last known token in front."""
+        for row, drafts in zip(decode.tolist(), drafts_D.tolist(), strict=True):
+            known, tokens = int(self.rows.known[row]), self.rows.tokens[row]
+            tokens[known : known + drafts] = tokens[known - 1 : known - 1 + drafts].copy()
+
     def accept(
         self, step: Step, tokens_S: np.ndarray, ends_V: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -193,6 +200,8 @@ class Speculator:
         assert step.drafts_B is not None
         rows, count = self.rows, step.decodes
         decode, drafts_D = step.rows_B[:count], step.drafts_B[:count]
+        if self.policy.broken == "shifted":
+            self._shift(decode, drafts_D)
         first_D = np.empty(count, np.int64)
         (kept_D, over_D), special_D = np.empty((2, count), np.int32), np.empty(count, np.bool_)
         drafts_S = np.zeros(len(tokens_S), np.int32)

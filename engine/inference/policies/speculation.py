@@ -40,7 +40,7 @@ class Collaborating(NamedTuple):
     waits: bool  # a mistake: nodes draft only while the target waits
 
 
-Fault = Literal["none", "one_length", "misaligned", "no_residual"]
+Fault = Literal["none", "one_length", "misaligned", "shifted", "no_residual"]
 
 
 class Speculation(Policy):
@@ -155,8 +155,9 @@ class Drafting(Speculation):
     )  # fmt: skip
     fault: Fault = knob(
         "none", "What goes wrong: every request keeps as many drafts as the luckiest of the batch, "
-        "the shorter rows of a realigned batch land one place off, or a refused draft is drawn "
-        "again from the whole distribution", group="faults",
+        "the shorter rows of a realigned batch land one place off, each draft is held against the "
+        "token after its own, or a refused draft is drawn again from the whole distribution",
+        group="faults",
     )  # fmt: skip
 
     @property

@@ -47,8 +47,10 @@ ANY = Break(
     mechanism=True,
     why="candidates are drawn at random, so that what the target says is never among them",
 )
-WRONG = Break(
-    {"speculation.acceptance": 0.0}, mechanism=True, why="no draft is ever what the target says"
+SHIFTED = Break(
+    {"speculation.fault": "shifted"},
+    mechanism=True,
+    why="each draft is held against the token after its own, so that hardly one is kept",
 )
 
 STUDY = Study(
@@ -162,7 +164,7 @@ STUDY = Study(
             "is any speculation's: 2.20 [2.04, 2.37] is left where the target waits for the "
             "drafts, and what mirroring adds the claims beside serial drafts judge. Seven of ten "
             "drafts right is our choice (map)",
-            broken=(WRONG, Break(PLAIN)),
+            broken=(SHIFTED, Break(PLAIN)),
         ),
     ),
     regimes=(

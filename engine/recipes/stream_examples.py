@@ -6,6 +6,7 @@ In come a problem and a chance; out comes an `Example` with the mask and positio
 
 from collections.abc import Sequence
 from random import Random
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from engine.reasoning.streams.words import StreamWords
 from engine.tasks.ledger import BEGIN, LedgerProblem
 from engine.tasks.running_sum import QUESTION, SILENCE, STREAMS, SumProblem, sums
 from engine.training.data.packing import Example
+
+Order = Literal["at once", "after all"]  # when a thought comes: with its clause, or after the last
 
 SILENT = 0.2  # how much a row without a word counts beside one with
 TURN = 6  # at most so many numbers are read before they are thought of, in one stream
@@ -26,10 +29,19 @@ def example(script: Script, at: np.ndarray, after: np.ndarray, weight: np.ndarra
     return Example(tokens, at, tokens[after], weight, script.positions_N, script.visible_NN)
 
 
-def reading(problem: LedgerProblem, words: StreamWords, apart: int, chance: Random) -> Example:
-    """Thoughts while the clauses come in: at once, some clauses late, or after all of them."""
+def reading(
+    problem: LedgerProblem,
+    words: StreamWords,
+    apart: int,
+    chance: Random,
+    order: Order | None = None,
+) -> Example:
+    """Thoughts while the clauses come in: at once, some clauses late, or after all of them.
+
+    `order`: the same for all examples; drawn for each where there is none.
+    """
     ends = np.cumsum([len(clause) for clause in problem.clauses])
-    clause = np.minimum(np.arange(len(ends)) + _lateness(len(ends), chance), len(ends) - 1)
+    clause = np.minimum(np.arange(len(ends)) + _lateness(len(ends), chance, order), len(ends) - 1)
     read = words.encode("read", problem.prompt)
     think = words.encode("think", [BEGIN, *"".join(problem.thoughts)])
     upto = [int(ends[c]) for c, said in zip(clause, problem.thoughts, strict=True) for _ in said]
@@ -38,12 +50,12 @@ def reading(problem: LedgerProblem, words: StreamWords, apart: int, chance: Rand
     return example(script, at, at + 1, np.ones(len(at)))
 
 
-def _lateness(clauses: int, chance: Random) -> np.ndarray:
+def _lateness(clauses: int, chance: Random, order: Order | None) -> np.ndarray:
     """By how many clauses each thought is behind; what was seen once stays seen."""
     kind = chance.random()
-    if kind < 0.45:
+    if order == "at once" or (order is None and kind < 0.45):
         return np.zeros(clauses, np.int64)
-    if kind < 0.75:
+    if order == "after all" or kind < 0.75:
         return np.full(clauses, clauses)
     place = np.arange(clauses)
     late = np.array([chance.randrange(4) for _ in range(clauses)])

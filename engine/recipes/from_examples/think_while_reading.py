@@ -6,6 +6,7 @@ Short ledgers and small amounts are shown often, the rest follows from them.
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 from tokenizers import Tokenizer
 
@@ -17,7 +18,7 @@ from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig
 from engine.reasoning.streams.responses import waits
 from engine.reasoning.streams.words import StreamWords, words
 from engine.recipes.example_recipe import ExampleRecipe, Score
-from engine.recipes.stream_examples import reading
+from engine.recipes.stream_examples import Order, reading
 from engine.recipes.task_tokenizer import task_tokenizer
 from engine.tasks.ledger import LETTERS, Ledger, LedgerProblem
 from engine.tasks.task import Split
@@ -30,7 +31,13 @@ PROBLEMS, TOGETHER = 1000, 250  # of each score, in one run
 
 
 class ThinkWhileReading(ExampleRecipe):
-    """Ledgers of up to twelve entries: thoughts at once, some entries late, or after all."""
+    """Ledgers of up to twelve entries: thoughts at once, some entries late, or after all.
+
+    `order`: the one that all examples are in, if any. `policies`: those it is scored by.
+    """
+
+    order: ClassVar[Order | None] = None
+    policies: ClassVar[Sequence[str]] = ("streaming", "batch")
 
     def tokenizer(self) -> Tokenizer:
         return task_tokenizer(special=words(LETTERS))
@@ -41,12 +48,12 @@ class ThinkWhileReading(ExampleRecipe):
         task = Ledger(entries=entries, largest=chance.choice(AMOUNTS))
         problem = task.problem(split, number)
         assert isinstance(problem, LedgerProblem)
-        return reading(problem, StreamWords(tokenizer, LETTERS), APART, chance)
+        return reading(problem, StreamWords(tokenizer, LETTERS), APART, chance, self.order)
 
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
         found = {}
         count = 8 if fast else PROBLEMS
-        for policy in ("streaming", "batch"):
+        for policy in self.policies:
             for entries in (4, 5, 6):
                 right = 0
                 for first in range(0, count, TOGETHER):
@@ -59,7 +66,7 @@ class ThinkWhileReading(ExampleRecipe):
 
     def samples(self, folder: Path) -> Sequence[str]:
         found = []
-        for policy in ("streaming", "batch"):
+        for policy in self.policies:
             log = Run.execute(run, self._config(folder, policy, 4, 1)).log
             said = dict.fromkeys(LETTERS, "")
             for token in log.of(Token):

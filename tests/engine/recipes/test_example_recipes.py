@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -42,6 +43,23 @@ def test_examples_fit_and_the_sides_share_none(recipe: ExampleRecipe) -> None:
     assert not texts[0] & texts[1]
     again = recipe.example(tokenizer, "train", 7)
     assert again.tokens_T.tolist() == sides[0][7].tokens_T.tolist()
+
+
+def test_models_of_one_order_learn_the_same_ledgers_and_differ_in_what_thoughts_see() -> None:
+    early, late = RECIPES["ledger-streaming-700k"], RECIPES["ledger-batch-700k"]
+    tokenizer = early.tokenizer()
+    assert early.training == late.training
+    for number in range(40):
+        one, two = (recipe.example(tokenizer, "train", number) for recipe in (early, late))
+        for name in ("tokens_T", "at_L", "target_L", "positions_T"):
+            assert (getattr(one, name) == getattr(two, name)).all()
+        assert one.visible_TT is not None and two.visible_TT is not None
+        read = int(one.at_L[0])  # the first thought's place, behind all that is read
+        said = [tokenizer.id_to_token(int(token)) for token in one.tokens_T]
+        ends = [place + 1 for place in range(read) if said[place] == "<read>;"]
+        unit = np.cumsum([token == "<think>;" for token in said[read:]])
+        assert one.visible_TT[read:, :read].sum(1).tolist() == [ends[u] for u in unit]
+        assert two.visible_TT[read:, :read].all()
 
 
 @EACH_SHIPPED

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.core.config import update
-from engine.core.intervals import of_mean, wilson
+from engine.core.intervals import wilson
 from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig, run
 from engine.reasoning.streams.responses import Wait, waits
 from workbench.studies.reasoning._streaming_thinker import (
@@ -29,6 +29,8 @@ from workbench.study import (
 IN_WORDS = "the paper states the mask and what it leaves equal in words, without a figure"
 BETWEEN = 3.0  # passes between two tokens of the input
 SHIFTED = "what arrives shifts the positions of thoughts"
+# Each taught its own order alone, on the same ledgers for as long, from what learnt every order.
+AT_ONCE, AFTER_ALL = "ledger-streaming-700k", "ledger-batch-700k"
 ONSET, SOONER = 0.8, 0.6  # the paper's: tokens waited for before a thought, latency of the answer
 
 
@@ -100,24 +102,25 @@ def seconds(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome
 
 
 def accuracy(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same problems both ways; the difference with its interval over problems."""
+    """The same problems both ways, each by the model that was taught it alone; the difference with
+    its interval over problems."""
     count, together = (192, 192) if fast else (1000, 250)
     config = update(config, {"problems": together, "pace": 0.0, "virtual": True})
+    rival: Changes = {"model": AFTER_ALL, "policy": "batch", "shifting": False}
     found: dict[str, list[bool]] = {"ours": [], "batch": []}
     for first in range(0, count, together):
-        each = update(config, {"first": 100 * first})
-        beside = update(each, {"policy": "batch", "shifting": False})
-        for name, one in (("ours", each), ("batch", beside)):
+        each = update(config, {"model": AT_ONCE, "first": 100 * first})
+        for name, one in (("ours", each), ("batch", update(each, rival))):
             found[name] += [wait.right for wait in waits(run_config(one))]
     right = np.array(list(found.values()), float)
-    low, high = of_mean((right[0] - right[1])[:, None])
+    apart = Figure.mean(right[0] - right[1], "%")
     shares = [f"{one.mean():.1%} {span(one)}" for one in right]
     return Outcome(
         "no less often right than batch thinking (95% interval)",
-        f"streaming {shares[0]}, batch {shares[1]}, difference {low[0]:+.1%} to {high[0]:+.1%}; "
-        f"n = {count}",
-        low[0] >= 0,
-        figure=Figure.mean(right[0] - right[1], "%"),
+        f"streaming {shares[0]}, batch {shares[1]}, difference {apart.low:+.1%} to "
+        f"{apart.high:+.1%}; n = {count}",
+        apart.low >= 0,
+        figure=apart,
         needed=0.0,
     )
 
@@ -251,14 +254,14 @@ STUDY = Study(
             trainings=1,
             check=accuracy,
             reported=Reported(0.0, "more", unit="%"),
-            finding="undecided",
-            quick="contrary",
+            finding="contrary",
+            quick="undecided",
             fails=("small", "full"),
-            why="what counts as comparable the abstract does not say. Over 1,000 ledgers the "
-            "difference is -0.3 points [-1.1, +0.5]: worse by more than 1.1 points is excluded; of "
-            "the first 192 streaming happens to solve two points less. Both are one model, which "
-            "thought at once in 45 of 100 examples and after all in 30: a rival taught batch "
-            "thinking alone was not trained, and may be the better",
+            why="each order by a model that 600 steps more taught it alone, on the same ledgers, "
+            "from one that learnt both: over 1,000 of five entries batch thinking is right in 3.2 "
+            "points more [1.2, 5.2]. Both gained by those steps, streaming from 50.2% to 56.8%, "
+            "batch from 50.5% to 60.0%; of the one model before, asked both ways, the difference "
+            "was -0.3 points [-1.1, +0.5]. What counts as comparable the abstract does not say",
             broken=(Break({"shifting": True}, True, SHIFTED),),
         ),
     ),
@@ -289,9 +292,9 @@ STUDY = Study(
         "A model of 0.7 million parameters and one made-up task, whose thoughts need nothing but "
         "their clause and earlier thoughts; in text a thought may have to wait longer. Clauses end "
         "in a mark that the runtime knows; the paper's depths of thought after the reading and its "
-        "training data made by larger models are left out. Its rival, batch thinking, is the same "
-        "model, taught both. Read and thought tokens share one "
-        "forward pass here, where the paper runs two. Waits hang on the pace of the input: the "
-        "curves show where thoughts no longer keep up."
+        "training data made by larger models are left out. Its rival in waits, batch thinking, is "
+        "the same model, taught both; in accuracy each is a model taught its own order alone. Read "
+        "and thought tokens share one forward pass here, where the paper runs two. Waits hang on "
+        "the pace of the input: the curves show where thoughts no longer keep up."
     ),
 )

@@ -15,14 +15,13 @@ from engine.inference.detokenizer import Detokenizer
 from engine.inference.drafted_outputs import DraftedOutputs, Kept
 from engine.inference.requests.guide import TANGLED
 from engine.inference.requests.prompt_scores import PromptScores, unscored
-from engine.inference.requests.request import Request
+from engine.inference.requests.request import LOST, Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
 from engine.kernels import paged_rows
 from engine.kernels.compiled import settled
 
 DEAF = "its listener failed"
-LOST = "the model's logits are no numbers (NaN); its weights are damaged, or its dtype too narrow"
 
 
 class OutputProcessor:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.inference.outputs import LOST
+from engine.inference.requests.request import LOST
 
 Given = Callable[[np.ndarray | None, str], None]  # the vector, or why there is none
 OPEN = 4  # prompts begun and not done: each has memory of its own
@@ -32,19 +32,22 @@ class Embeddings:
         """Compute a chunk of the prompt whose turn it is, if there is any; `beside` whether others
         wait for it."""
         if self._waiting and len(self._open) < OPEN:
-            tokens, given = self._waiting.popleft()
+            tokens, given = self._waiting[0]
             embed = getattr(executor, "embed", None)
             if embed is None:
+                self._waiting.popleft()
                 given(None, "this model's executor gives no hidden states; serve one of tensors")
                 return True
+            # Where memory is short, here or below, whoever asked still stands there to be told.
             self._open.appendleft((embed(np.asarray(tokens, np.int32)), given))
+            self._waiting.popleft()
         if not self._open:
             return False
-        embedding, given = self._open.popleft()
+        embedding, given = self._open[0]
         vector_C = embedding.go_on(BESIDE if beside else ALONE)
-        if vector_C is None:
-            self._open.append((embedding, given))
-        else:
+        self._open.rotate(-1)
+        if vector_C is not None:
+            self._open.pop()
             whole = bool(np.isfinite(vector_C).all())
             given(vector_C if whole else None, "" if whole else LOST)
         return True

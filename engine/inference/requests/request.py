@@ -20,6 +20,7 @@ State: TypeAlias = Literal[
 OVER = ("finished", "aborted", "rejected")
 UNPLANNED = 2**62  # the rank of a request no plan knows
 NO_TOKENS = np.zeros(0, np.int32)
+LOST = "the model's logits are no numbers (NaN); its weights are damaged, or its dtype too narrow"
 
 
 class Sampling(Config):

@@ -62,6 +62,21 @@ def test_alone_a_prompt_is_computed_at_once():
     assert executor.asked == [(500, 500)]
 
 
+@pytest.mark.parametrize("where", ["embed", "go_on"])
+def test_whoever_s_prompt_takes_the_last_memory_hears_of_the_end_too(where, monkeypatch):
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Chunks if where == "embed" else Prompt, where, fails)
+    held, heard = Embeddings(), []
+    for _ in range(2):
+        held.ask([1] * 20, lambda vector, why: heard.append(why))
+    with pytest.raises(MemoryError):
+        held.step(Chunks())
+    held.refuse("spent")
+    assert heard == ["spent"] * 2
+
+
 def test_who_waits_and_who_has_begun_hear_of_an_end():
     held, heard = Embeddings(), []
     for _ in range(6):

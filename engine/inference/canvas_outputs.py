@@ -13,7 +13,7 @@ import numpy as np
 from engine.core.events import Blob, Token
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.requests.canvas import Canvas, Decided
-from engine.inference.requests.request import Request
+from engine.inference.requests.request import LOST, Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
 
@@ -47,6 +47,10 @@ class CanvasOutputs:
             canvas = request.canvas
             assert canvas is not None
             self.rows.cached[row] = 0
+            if np.isnan(p_LV[:, 0]).any():  # of a place: all of it then
+                self.prefill.done(request)
+                ended.append((request, LOST))
+                continue
             decided = canvas.decide(p_LV, request.seed, request.sampling.temperature)
             first = int(self.rows.prompt[row])
             text_L = self.rows.tokens[row, first : first + len(p_LV)]

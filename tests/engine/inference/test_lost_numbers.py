@@ -6,8 +6,9 @@ import pytest
 from engine.core.clock import VirtualClock
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import executor_for
-from engine.inference.outputs import LOST
-from engine.inference.requests.request import Request, sampling
+from engine.inference.policies.unmasking import Confidence
+from engine.inference.requests.canvas import Canvas
+from engine.inference.requests.request import LOST, Request, sampling
 from engine.models.families import parse
 from engine.models.loading.load import random_weights
 from engine.models.model import Model
@@ -27,15 +28,17 @@ def model(request):
     return Model(architecture, weights, plain=request.param)
 
 
-def answers(model, prompts, **fields):
-    """Each third prompt with another wish; few at once, in few pages."""
+def answers(model, prompts, masks=False, **fields):
+    """Each third prompt with another wish; few at once, in few pages. `masks`: of blocks."""
     chosen = config(**{"pages": 24, "max_running": 3} | fields)
     held = Engine(chosen, executor_for(chosen, model, "tiny"), VirtualClock(), lambda event: None)
+    wishes = WISHES[: 2 if masks else 3]  # of log-probabilities blocks have none to choose from
     asked = [
-        Request(np.array(prompt, np.int32), sampling(max_tokens=12, **WISHES[prompt[-1] % 3]))
-        for prompt in prompts
+        Request(np.array(p, np.int32), sampling(max_tokens=12, **wishes[p[-1] % len(wishes)]))
+        for p in prompts
     ]
     for one in asked:
+        one.canvas = Canvas(2, Confidence(tokens=4)) if masks else None
         held.add(one)
     while held.step():
         pass
@@ -52,3 +55,12 @@ def test_who_is_lost_ends_by_name_and_leaves_nothing_to_who_has_the_pages_next(m
     assert all(one.state == "aborted" for one in found if one.fault)
     assert [one.generated.tolist() for one in found if not one.fault] == alone
     assert all(len(answer) == 12 for answer in alone)
+
+
+def test_blocks_of_masks_that_are_lost_end_by_name_too(model):
+    sound = [[9, 4, 8, n] for n in range(10, 19)]
+    alone = [one.generated.tolist() for one in answers(model, sound, masks=True)]
+    mixed = [p for n in range(9) for p in ([3, SPOILT, 30 + n], sound[n])]
+    found = answers(model, mixed, masks=True)
+    assert [one.fault for one in found] == [LOST, ""] * 9
+    assert [one.generated.tolist() for one in found if not one.fault] == alone

@@ -3,7 +3,8 @@
 Layout: the trie's bytes, preceded by their number (4 bytes, little-endian), then texts that end in
 NUL. A unit of the trie (darts-clone, `darts.h`) holds its label in bits 0-7, in bit 8 whether a
 text ends at it, and the distance to its children in bits 10-30, times 256 where bit 9 is set; with
-bit 31 it is no step but a place among the texts. The library follows it without looking.
+bit 31 it is no step but a place among the texts. The library follows it without looking, and takes
+the first unit for a step whatever its bit 31 says.
 """
 
 import numpy as np
@@ -22,6 +23,8 @@ def is_table(table: bytes) -> bool:
     if not 4 <= size <= len(table) - 4 or size % 4:
         return False
     units = np.frombuffer(table, "<u4", size // 4, 4).astype(np.int64)
+    if units[0] >= PLACE:
+        return False
     steps = np.flatnonzero(units < PLACE)
     held = units[steps]
     to = steps ^ ((held >> 10) << ((held & FAR) >> 6))

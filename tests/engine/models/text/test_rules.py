@@ -116,7 +116,8 @@ def test_a_long_table_of_letters_is_no_long_text(tmp_path):
     "table",
     [None, 3, "", "AAAA", "!!!", b"ab", trie(b""), trie(b"abc"), trie(bytes(4), b"\xff"),
      b"\xff\xff\xff\xffabc", trie(b"\xff\xff\xff\x7f" * 256, b"a\0"),
-     trie(PAGE[:-4] + b"\0\1\0\0", b"a\0"), trie(PAGE, b"a"), trie(PAGE, "é".encode())],
+     trie(PAGE[:-4] + b"\0\1\0\0", b"a\0"), trie(PAGE, b"a"), trie(PAGE, "é".encode()),
+     trie(b"\0\xfc\xff\xff" + PAGE[4:], b"a\0")],
 )  # fmt: skip
 def test_a_table_of_letters_that_is_none_is_refused_before_the_library_sees_it(
     tmp_path, table, capfd

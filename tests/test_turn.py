@@ -33,10 +33,29 @@ def test_what_git_tells_of_a_repository(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / name).write_text(name)
         turn._git("add", name)
         turn._git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", name)
+        if name == "a":  # no commit before it
+            (tmp_path / "a").write_text("anew")
+            assert (count(), changed()) == (1, {tmp_path / "a"})
+            turn._git("checkout", "-q", "a")
     (tmp_path / "a").write_text("otherwise")
     (tmp_path / "c").touch()
     assert count() == 2
     assert changed() == {tmp_path / "a", tmp_path / "b", tmp_path / "c"}
+
+
+def test_what_has_changed_in_a_folder_of_a_larger_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "ROOT", tmp_path)
+    turn._git("init", "-q")
+    within = tmp_path / "within"
+    within.mkdir()
+    (within / "a").touch()
+    turn._git("add", "within/a")
+    turn._git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "a")
+    (within / "a").write_text("otherwise")
+    monkeypatch.setattr(turn, "ROOT", within)
+    assert turn.changed.__wrapped__() == {within / "a"}
 
 
 def test_a_marked_test_waits_but_with_full(pytester: pytest.Pytester) -> None:

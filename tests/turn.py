@@ -33,7 +33,9 @@ def due(number: int, *files: Path, turn: int | None = None) -> bool:
 @cache
 def changed() -> frozenset[Path]:
     """The files that the last commit changed, and those that nobody has committed yet."""
-    names = _git("diff", "--name-only", "--no-renames", "-z", "HEAD~1")
+    # The first commit has none before it, nor has a clone of the last one alone.
+    since = "HEAD~1" if _git("rev-parse", "--quiet", "--verify", "HEAD~1") else "HEAD"
+    names = _git("diff", "--name-only", "--no-renames", "--relative", "-z", since)
     names += _git("ls-files", "--others", "--exclude-standard", "-z")
     return frozenset(ROOT / name for name in names.split("\0") if name)
 

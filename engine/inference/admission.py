@@ -166,6 +166,8 @@ class AdmissionControl:
 
     def fits(self, request: Request, view: View) -> bool:
         """Whether there is room for `request` now."""
+        if self.running.rows.count + self.reserved >= self.config.max_running:
+            return False  # before its prompt is looked for in the tree
         need, _ = self._need(request, self.limit(request))
         now = replace(view, pages_free=self.cache.available)
         return self._room(request, need, now, self.running.rows.count)

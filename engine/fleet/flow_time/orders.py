@@ -73,10 +73,15 @@ class OperationSrpt(Order):
 
     kind: Literal["operation_srpt"] = "operation_srpt"
     late: bool = knob(False, "A size is known only while the operation after it runs")
+    early: bool = knob(False, "A size is known while the operation before it runs")
 
     def share(self, jobs: Sequence[Job]) -> tuple[list[Job], float]:
         if self.late:
             return first(jobs, lambda job: (job.known[max(0, job.at - 1)], job.number))
+        if self.early:
+            return first(
+                jobs, lambda job: (sum(job.operations[job.at :][:2]) - job.done, job.number)
+            )
         return first(jobs, lambda job: (job.size - job.done, job.number))
 
 

@@ -18,6 +18,11 @@ LATE = Break(
     True,
     "a size is known one operation late",
 )
+EARLY = Break(
+    {"order": {"kind": "operation_srpt", "early": True}},
+    True,
+    "a size is known one operation early",
+)
 
 STUDY = Study(
     slug="gradual-flow-time",
@@ -63,7 +68,7 @@ STUDY = Study(
             why="one instance of so many jobs, on which the shortest operation first comes ever "
             "nearer to two as they grow (map); it is played against five orders and does not adapt "
             "to each, as the proof's adversary does",
-            broken=(Break({"order": "srpt"}, True, "sizes are known before jobs run"),),
+            broken=(EARLY, Break({"order": "srpt"}, why="all sizes are known: the optimum")),
         ),
         Claim(
             id="bounded",

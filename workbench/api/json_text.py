@@ -20,7 +20,7 @@ DEEP = 5  # levels that are taken apart: to a token's log-probabilities, not wit
 LISTS = 2  # levels of lists read in pieces: prompts of token numbers
 READER = json.JSONDecoder()
 BLANKS = re.compile(r"[ \t\n\r]*")
-NUMBERS_ONLY = re.compile(r"[-+.eE0-9, \t\n\r]+")
+BARE = re.compile(r'[^"\[\]{}]+')  # numbers, null, true: no text, list or object
 
 
 def weigh(text: bytes, what: str = "body") -> None:
@@ -48,7 +48,8 @@ def read_json(body: bytes) -> dict[str, Any]:
 
 def _read_long(text: str) -> Any:
     """What `json.loads` makes of it. Of an object its fields are read one by one, of lists in them
-    the numbers a piece at a time: a million of them take a tenth of a second."""
+    what is no text, list or object a piece at a time: a million numbers take a tenth of a
+    second. Of some 990 levels of nesting it takes a few fewer."""
     at = _after(text, 0)
     if text[at : at + 1] != "{":
         return json.loads(text)
@@ -75,8 +76,8 @@ def _value(text: str, at: int, deep: int) -> tuple[Any, int]:
     found, at = list[Any](), _after(text, at + 1)
     ends = text[at : at + 1] == "]"
     while not ends:
-        numbers = NUMBERS_ONLY.match(text, at, at + STEP)
-        cut = text.rfind(",", at, numbers.end()) if numbers else -1
+        bare = BARE.match(text, at, at + STEP)
+        cut = text.rfind(",", at, bare.end()) if bare else -1
         if cut > at:
             found += json.loads(f"[{text[at:cut]}]")
             at = _after(text, cut + 1)

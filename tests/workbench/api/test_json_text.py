@@ -108,9 +108,16 @@ def test_what_is_read_in_pieces_is_what_json_reads_damaged_or_not(step, monkeypa
             assert read(json_text._read_long, one) == read(json.loads, one), one
 
 
-def test_no_long_list_of_numbers_is_read_in_one_go(monkeypatch):
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"prompt": [list(range(9999))] * 9, "tokens": list(range(99_999))},
+        {"prompt": [None, True] * 60_000},
+    ],
+    ids=["numbers", "neither numbers nor texts"],
+)
+def test_no_long_list_is_read_in_one_go_nor_one_by_one(body, monkeypatch):
     pieces, loads = [], json.loads
     monkeypatch.setattr(json_text.json, "loads", lambda t: (pieces.append(len(t)), loads(t))[1])
-    body = {"prompt": [list(range(9999))] * 9, "tokens": list(range(99_999))}
     assert read_json(json.dumps(body).encode()) == body
     assert len(pieces) > 20 and max(pieces) <= json_text.STEP + 2

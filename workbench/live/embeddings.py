@@ -53,8 +53,12 @@ class Embeddings:
         return True
 
     def refuse(self, why: str) -> None:
-        """Nobody who waits, or whose prompt has begun, gets one."""
-        while self._waiting:
-            self._waiting.popleft()[1](None, why)
-        while self._open:
-            self._open.popleft()[1](None, why)
+        """Nobody who waits, or whose prompt has begun, gets one. From any thread: once the engine's
+        has failed, whoever asks refuses, too."""
+        for line in (self._waiting, self._open):
+            while line:
+                try:
+                    _, given = line.popleft()
+                except IndexError:  # another thread has taken the last
+                    break
+                given(None, why)

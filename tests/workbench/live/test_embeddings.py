@@ -1,5 +1,7 @@
 """Embeddings in chunks: the same vectors, others' steps in between, prompts by turns."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,15 @@ def test_who_waits_and_who_has_begun_hear_of_an_end():
     held.step(Chunks(), beside=True)
     held.refuse("gone")
     assert heard == [(None, "gone")] * 6 and not held.step(Chunks())
+
+
+def test_two_threads_may_refuse_at_once():
+    """The last that waits goes to the other between a look and the taking."""
+
+    class Taken(deque):
+        def __len__(self) -> int:
+            return 1
+
+    held = Embeddings()
+    held._waiting = Taken()
+    held.refuse("gone")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from engine.core.chrome.device_trace import DeviceTrace
@@ -22,7 +23,10 @@ MOST_EVENTS = 3_000_000  # rows of all tables together
 MOST_ROWS = 10_000  # of an answer
 SECONDS = 30.0  # of processor and clock that a statement may take
 BYTES = 2 << 30  # that SQLite may hold, tables and all
-LONGEST = 1 << 20  # bytes of one value, whatever makes it
+LONGEST = 1 << 18  # bytes of one value that a statement makes; what a call takes goes by its square
+WIDEST = 100  # columns
+HELD = 1 << 28  # bytes of an answer's texts
+PATTERN = 1000  # bytes of what LIKE and GLOB look for
 EVERY = 100_000  # steps of SQLite's machine between looks at the clock
 TABLES = {
     "spans": ("start", "stop", "seconds", "lane", "name", "tag", "flops", "bytes", "category"),
@@ -34,6 +38,8 @@ TABLES = {
     "moves": ("start", "stop", "seconds", "source", "target", "bytes", "tag"),
 }
 OF = {Level: "levels", Mark: "marks", Token: "tokens", Branch: "branches", Page: "pages"}
+LOADS = {"load_extension", "fts3_tokenizer"}
+SLOW = {"printf", "format", "trim", "ltrim", "rtrim", "json_patch"}  # the clock cannot end one call
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 
 
@@ -58,7 +64,7 @@ def asked(log: Log, query: str, seconds: float = SECONDS) -> Answer:
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute(f"PRAGMA hard_heap_limit = {BYTES}")
         base.execute("PRAGMA trusted_schema = OFF")
-        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+        base.execute("PRAGMA temp_store = MEMORY")  # what it sorts would else go to the disk
         try:
             _fill(base, log, spans)
             return _answer(base, query, seconds)
@@ -129,10 +135,18 @@ def _text(word: str) -> str:
 def _answer(base: sqlite3.Connection, query: str, seconds: float) -> Answer:
     until = time.monotonic() + seconds
     base.commit()
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    base.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, WIDEST)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN)
     base.set_authorizer(_allows)
     base.set_progress_handler(lambda: time.monotonic() > until, EVERY)
     found = base.execute(query)
-    rows = found.fetchmany(MOST_ROWS + 1)
+    rows, held = [], 0
+    for row in islice(found, MOST_ROWS + 1):
+        held += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if held > HELD:
+            raise ValueError(f"the answer's texts are over {HELD >> 20} MiB; ask for less")
+        rows.append(row)
     columns = tuple(str(column[0]) for column in found.description or ())
     if not columns:
         raise ValueError("give a SELECT")
@@ -140,9 +154,9 @@ def _answer(base: sqlite3.Connection, query: str, seconds: float) -> Answer:
 
 
 def _allows(action: int, first: str | None, second: str | None, *_: Any) -> int:
-    """Reading alone; of functions none that loads code."""
+    """Reading alone; of functions none that loads code or may take minutes in one call."""
     if action == sqlite3.SQLITE_FUNCTION:
-        is_bad = second in ("load_extension", "fts3_tokenizer")
+        is_bad = second in LOADS or second in SLOW
         return sqlite3.SQLITE_DENY if is_bad else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 

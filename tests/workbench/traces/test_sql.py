@@ -1,7 +1,11 @@
 """SQL over runs and traces: what is asked is what the log holds, and only reading is done."""
 
 import json
+import os
+import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +60,8 @@ def test_a_trace_s_spans_lie_there_with_their_categories(tmp_path):
         ("", "give a SELECT"),
         ("SELECT 1 \0", "null character|unrecognized token"),
         ("SELECT zeroblob(200000000)", "too big"),
+        ("SELECT printf('%.*c', 2000000000, 'a')", "printf"),  # 43 s in one call, past any clock
+        ("SELECT trim(replace(hex(zeroblob(90000)), '0', 'a'), 'ba')", "trim"),
         ("SELECT \ud800", "surrogates|encode"),
     ],
 )
@@ -73,6 +79,43 @@ def test_an_endless_statement_ends(log):
     assert time.monotonic() - begun < 60
     found = asked(log, f"{endless} SELECT x FROM n")
     assert found.is_cut and len(found.rows) == sql.MOST_ROWS
+
+
+def test_one_call_cannot_outlast_the_clock(log):
+    """Nothing looks at the clock within a call of a function: its values are small instead."""
+    half = "replace(hex(zeroblob(60000)), '0', 'a')"
+    begun = time.process_time()
+    assert asked(log, f"SELECT instr({half} || {half}, {half} || 'b')").rows == [(0,)]
+    assert time.process_time() - begun < 10
+    with pytest.raises(BadInput, match="too big"):
+        asked(log, "SELECT instr(hex(zeroblob(500000)), 'b')")
+
+
+def test_an_answer_of_large_values_is_refused_before_it_is_held(log, monkeypatch):
+    monkeypatch.setattr(sql, "HELD", 1 << 20)
+    many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+    with pytest.raises(BadInput, match="over 1 MiB"):
+        asked(log, f"{many} SELECT hex(zeroblob(50000)) FROM n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="Linux tells open files")
+def test_sorting_writes_nothing_to_the_disk(log):
+    """More than SQLite's page cache is sorted while this process's open files are looked at."""
+    opened, over = set(), threading.Event()
+
+    def look():
+        while not over.wait(0.002):
+            for file in Path("/proc/self/fd").iterdir():
+                with suppress(OSError):
+                    opened.add(os.readlink(file))
+
+    watch = threading.Thread(target=look)
+    watch.start()
+    rows = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 60000) "
+    asked(log, f"{rows} SELECT hex(zeroblob(200)) AS k, x FROM n ORDER BY k, x DESC LIMIT 59000, 1")
+    over.set()
+    watch.join()
+    assert not [name for name in opened if "etilqs" in name]
 
 
 def test_too_many_events_are_refused_before_they_are_copied(log, monkeypatch):

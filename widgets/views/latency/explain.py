@@ -4,7 +4,7 @@ EXPLAIN = (
     (
         "What it shows",
         "Which share of the requests was served within a time: to the first token (TTFT), for "
-        "each further token (TPOT, ITL), and to the end.",
+        "each further token in a request's mean (TPOT), and to the end.",
     ),
     ("Across", "The latency, in seconds."),
     (

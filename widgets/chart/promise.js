@@ -85,7 +85,7 @@ export class Promises {
       if (isSet) continue;
       ctx.font = `12px ${colors.font}`;
       ctx.textAlign = "right";
-      ctx.fillText("limit", x - 9, plot.top + 3);
+      ctx.fillText("limit", plot.right, plot.top - 11); // over the plot: within it lie the curve's last points
       ctx.textAlign = "left";
     }
   }

@@ -56,7 +56,7 @@ function render({ model, el }) {
   });
   card.onFrame = (frame) => {
     const shown = "dots: requests that wait · bar: those that run · right edge: pages used and cached";
-    const said = frame.names.length > 160 ? "shade: requests running, of the most there can be"
+    const said = frame.names.length > 160 ? "shade: requests running and waiting, of the most that can run"
       : frame.thinned ? "dots: requests that wait · bar: those that run (pages not recorded)" : shown;
     card.say(frame.every > 1 ? `${said} · one request in ${grouped(frame.every)} is recorded` : said);
   };

@@ -14,8 +14,8 @@ EXPLAIN = (
     (
         "Colours",
         "Blue runs, amber waits, green is cache; red a replica that died. In the grid, the "
-        "darker, the more of its slots are taken. Lines and dots between tiles are requests and "
-        "caches sent lately.",
+        "stronger, the more requests it has, running or waiting. Lines and dots between tiles "
+        "are requests and caches sent lately.",
     ),
     ("Try", "Click a tile to light up that replica in every view."),
 )

@@ -10,7 +10,7 @@ EXPLAIN = (
         "An arrow from sender to receiver, as wide as its share of the busiest pair's bytes, in "
         "the sender's hue.",
     ),
-    ("Matrix", "Senders down, receivers across; the darker, the more bytes."),
+    ("Matrix", "Senders down, receivers across; the stronger, the more bytes."),
     ("Links", "Where messages share links: how much each link carried, the busiest first."),
     ("Try", "Point at an arrow or a cell for bytes, messages and the speed reached."),
 )

@@ -20,8 +20,8 @@ def test_words_of_a_knob_and_of_a_view_lead_there_and_unknown_ones_to_a_family(v
     words.fill("")
     words.press_sequentially("speculatve decodng")
     page.get_by_text("No system has these words").wait_for()
-    for door in ("a model", "a trace", "a cluster", "a claim"):
-        assert page.get_by_role("link", name=door, exact=True).count() == 1
+    for door in ("a model", "a trace", "a cluster", "a claim"):  # one of each, once all is typed
+        page.get_by_role("link", name=door, exact=True).wait_for()
     page.get_by_role("link", name="decoding", exact=True).click()
     page.wait_for_url("**/catalogue?family=decoding**")
     page.get_by_text("Mirror Speculative Decoding", exact=True).wait_for()

@@ -86,7 +86,8 @@ def _token(page: str, token: str) -> str:
 @contextmanager
 def no_collection() -> Iterator[None]:
     """What is made meanwhile stays, such as half a million objects of imported modules: nobody
-    looks for garbage among them, a fifth of what starting takes."""
+    looks for garbage among them, a fifth of what starting takes. Later, too, each look would hold
+    Python's lock, and all whom a server answers, for a tenth of a second."""
     gc.disable()
     try:
         yield

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workbench.cli.app import TOKEN, serve_app, until_stopped
+from workbench.cli.app import TOKEN, no_collection, serve_app, until_stopped
 from workbench.cli.output import say
 
 ABOUT = """serve a model to OpenAI-compatible clients
@@ -120,7 +120,7 @@ def _served_here(args: argparse.Namespace, rules: Any) -> int:
     from workbench.api.server import serve_api
 
     with ExitStack() as at_the_end:
-        with loading_said():
+        with loading_said(), no_collection():
             live = _live(args)
             at_the_end.callback(live.close)
             live.wait()
@@ -154,8 +154,9 @@ def _listen(host: str, port: int, server: Any) -> None:
 
 
 async def _served_behind(args: argparse.Namespace, folder: str) -> None:
-    from workbench.api.engine_process import EngineProcess
-    from workbench.api.front import serve_before
+    with no_collection():
+        from workbench.api.engine_process import EngineProcess
+        from workbench.api.front import serve_before
 
     told = {name: value for name, value in vars(args).items() if name != "run"}
     process = EngineProcess("workbench.cli.serve:engine", told, folder)
@@ -182,7 +183,7 @@ def engine() -> None:
     try:
         change_as_told(os.environ.get(VARIABLE, ""))
         rules = _checked(args)
-        with loading_said():
+        with loading_said(), no_collection():
             live = _live(args)
             live.wait()
     except (BadInput, MemoryError) as fault:

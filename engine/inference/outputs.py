@@ -164,7 +164,7 @@ class OutputProcessor:
         wish, logprob = request.sampling, float(result.logprobs_S[s])
         if wish.logprobs:
             request.logprobs.append(logprob)
-            request.tops.append(result.tops.get(s, []))
+            request.tops.append(tuple(result.tops.get(s, ())))
         shown = text
         if request.guide is not None:
             request.guide.take(token)

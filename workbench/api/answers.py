@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,8 +67,8 @@ class Answer:
         self.choices = [Choice() for _ in range(max(1, len(asked.prompts)) * self.each)]
         self.prompt_tokens: dict[int, int] = {}  # by prompt
         self.cached: dict[int, int] = {}
-        self.scores: dict[int, Callable[[], list[PromptFacts]]] = {}
-        self.refused = ""
+        self.scores: dict[int, Iterable[PromptFacts]] = {}
+        self.refused, self._left = "", len(self.choices)
 
     @property
     def heavy(self) -> bool:
@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def over(self) -> bool:
-        return all(choice.reason is not None for choice in self.choices)
+        return not self._left
 
     def take(self, piece: Piece) -> Choice:
         choice, prompt = self.choices[piece.index], piece.index // self.each
@@ -90,6 +90,7 @@ class Answer:
             if piece.token is not None:
                 choice.tokens.append(piece.token)
         if piece.reason:
+            self._left -= choice.reason is None
             choice.reason = (
                 "length" if self.asked.empty and piece.reason == "stop" else piece.reason
             )
@@ -124,7 +125,7 @@ class Answer:
         if self.asked.sampling.logprobs:
             shared["logprobs"] = self._logprobs(choice.tokens, self._said(place))
         if self.asked.scores >= 0 and not self.asked.echo:
-            shared["prompt_logprobs"] = logprobs.of_prompt(scores() if scores else [])
+            shared["prompt_logprobs"] = logprobs.of_prompt(scores or ())
         if self.kind == "chat":
             message = {"role": "assistant", "content": text or (None if calls else "")}
             return {**shared, "message": {**message, **({"tool_calls": calls} if calls else {})}}
@@ -133,10 +134,9 @@ class Answer:
     def _echo(self, place: int) -> str:
         return self.texts[place // self.each] if self.asked.echo else ""
 
-    def _said(self, place: int) -> list[PromptFacts]:
+    def _said(self, place: int) -> Iterable[PromptFacts]:
         """What the model makes of the prompt, where the prompt is said again."""
-        scores = self.scores.get(place // self.each) if self.asked.echo else None
-        return scores() if scores else []
+        return self.scores.get(place // self.each, ()) if self.asked.echo else ()
 
     def chunks(self, piece: Piece) -> list[dict[str, Any]]:
         """What to send for one piece; nothing for one that completes no text."""
@@ -155,7 +155,7 @@ class Answer:
             return []
         reason = "tool_calls" if calls else choice.reason
         shared: dict[str, Any] = {"index": piece.index, "finish_reason": reason, "logprobs": None}
-        first = [] if choice.begun else self._said(piece.index)
+        first = () if choice.begun else self._said(piece.index)
         if self.asked.sampling.logprobs and (piece.token is not None or first):
             last = [] if piece.token is None else [piece.token]
             shared["logprobs"] = self._logprobs(last, first)
@@ -180,5 +180,5 @@ class Answer:
         counts = {"prompt_tokens": asked, "completion_tokens": made, "total_tokens": asked + made}
         return {**counts, "prompt_tokens_details": {"cached_tokens": sum(self.cached.values())}}
 
-    def _logprobs(self, tokens: list[TokenFacts], prompt: list[PromptFacts]) -> dict[str, Any]:
+    def _logprobs(self, tokens: list[TokenFacts], prompt: Iterable[PromptFacts]) -> dict[str, Any]:
         return logprobs.of_chat(tokens) if self.kind == "chat" else logprobs.of_text(tokens, prompt)

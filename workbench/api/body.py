@@ -6,21 +6,24 @@ sent everything.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler, stream_request_body
 
 from engine.core.errors import BadInput
 from workbench.api import answers as answers
 from workbench.api.access import Access
 from workbench.api.gate import KINDS, SWALLOWED
-from workbench.api.json_text import read_json
+from workbench.api.json_text import LONG, read_json
 from workbench.live.live import LiveEngine
 from workbench.live.pieces import AWAY, Away, Busy
 
 BODY = 4 << 20  # bytes of a request's body, at most
 BODY_SECONDS = 60
 SMALL = 16 << 10  # bytes of a body that is read at once; longer ones wait their turn in a thread
+TOGETHER = 1 << 16  # bytes sent in one go
 AGAIN = 1  # seconds after which a client may ask again
 Made = TypeVar("Made")
 
@@ -108,6 +111,21 @@ class Body(Handler):
             return await asyncio.to_thread(work) if aside else work()
         async with self.turn:  # one at a time: Python shares one lock among all threads
             return await asyncio.to_thread(work)
+
+    async def send(self, parts: list[bytes]) -> None:
+        """A whole answer, part by part, so that others have the event loop in between."""
+        self.set_header("Content-Length", str(sum(map(len, parts))))
+        with suppress(StreamClosedError):  # the client has gone; nobody to answer
+            for part in parts:
+                await self.pass_on(part)
+
+    async def pass_on(self, data: bytes) -> None:
+        """Some of an answer; others come in between where it is long."""
+        for at in range(0, len(data), TOGETHER):
+            self.write(data[at : at + TOGETHER])
+            if len(data) >= LONG:
+                await self.flush()
+                await asyncio.sleep(0)
 
     def check_model(self, name: Any) -> None:
         """Raises 404 where another model is asked for."""

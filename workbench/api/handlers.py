@@ -5,7 +5,6 @@ requests. Every fault of a client is a 4xx with one line.
 """
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ from workbench.api.about import Document, Health, Metrics, Model, Models, Nothin
 from workbench.api.access import Access
 from workbench.api.body import BODY, Body, Handler, status_of
 from workbench.api.gate import SWALLOWED, guard
-from workbench.api.json_text import write_json
+from workbench.api.json_text import write_json, write_parts
 from workbench.api.requests import Asked, chat, completion
 from workbench.api.vectors import Embeddings
 from workbench.api.words import Detokenize, Tokenize
@@ -33,6 +32,7 @@ from workbench.live.ticket import Ticket
 
 __all__ = ["BODY", "SWALLOWED", "application", "handlers"]
 Prompts = list[list[int]]
+TAKEN, SENT = 64, 8  # pieces put together, or sent on, before others have the event loop
 
 
 class Generation(Body):
@@ -41,6 +41,7 @@ class Generation(Body):
     kind = ""
     reads: Callable[[dict[str, Any]], Asked]
     tickets: tuple[Ticket, ...] = ()  # none while the body comes, and a client may leave then
+    taken = 0  # pieces of its answers
 
     async def post(self) -> None:
         aside = self.kind != "completion"
@@ -111,11 +112,12 @@ class Generation(Body):
     async def _whole(self, pieces: asyncio.Queue[Piece]) -> None:
         while not self.answer.over:
             self.answer.take(await pieces.get())
+            await self._between(TAKEN)
         self._check()
         if self.answer.heavy:  # Python's lock is shared, but others' tokens come in between
-            self.write(await asyncio.to_thread(lambda: write_json(self.body_of_answer())))
+            await self.send(await asyncio.to_thread(lambda: write_parts(self.body_of_answer())))
         else:
-            self.write(self.body_of_answer())
+            self.write(write_json(self.body_of_answer()))
 
     def body_of_answer(self) -> dict[str, Any]:
         return self.answer.whole()
@@ -134,10 +136,18 @@ class Generation(Body):
         usage = [_data(self.answer.usage_chunk())] if self.answer.asked.usage else []
         return [*usage, "data: [DONE]\n\n"]
 
+    async def _between(self, most: int) -> None:
+        """Others' turn on the event loop after `most` pieces: those that stand ready are got
+        without it, and an answer of thousands may come faster than it is sent."""
+        self.taken += 1
+        if self.taken % most == 0:
+            await asyncio.sleep(0)
+
     async def _stream(self, pieces: asyncio.Queue[Piece]) -> None:
         sent = False
         while not self.answer.over:
             piece = await pieces.get()
+            await self._between(SENT)
             if piece.prompt is None:
                 events = self.events(piece)
             else:
@@ -149,7 +159,7 @@ class Generation(Body):
                 self.set_header("X-Accel-Buffering", "no")
                 sent = True
             for event in events:
-                self.write(event)
+                await self.pass_on(event.encode())
             await self.flush()
         if self.answer.refused:
             return  # the error was the last event: nobody is to take this for an answer's end
@@ -166,7 +176,7 @@ class Generation(Body):
 
 
 def _data(chunk: dict[str, Any]) -> str:
-    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+    return f"data: {write_json(chunk, ascii=False)}\n\n"
 
 
 class Completions(Generation):

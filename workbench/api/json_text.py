@@ -6,6 +6,8 @@ this process does: what it reads is bounded, what it writes is written piece by 
 
 import json
 import re
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from engine.core.errors import BadInput
@@ -16,7 +18,6 @@ TOGETHER = 512  # entries written in one go
 LONG = 1 << 15  # characters of a text that is read by its parts
 STEP = 1 << 14  # characters of a list that are read in one go
 DEEP = 5  # levels that are taken apart: to a token's log-probabilities, not within them
-
 LISTS = 2  # levels of lists read in pieces: prompts of token numbers
 READER = json.JSONDecoder()
 BLANKS = re.compile(r"[ \t\n\r]*")
@@ -101,14 +102,56 @@ def _after(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def write_json(value: Any, deep: int = DEEP) -> str:
-    """The same text as `json.dumps`."""
-    if not deep or not isinstance(value, dict | list) or not value:
-        return json.dumps(value)
-    if isinstance(value, dict):
-        told = (f"{json.dumps(str(k))}: {write_json(v, deep - 1)}" for k, v in value.items())
-        return "{" + ", ".join(told) + "}"
-    if isinstance(value[0], dict | list):
-        return "[" + ", ".join(write_json(one, deep - 1) for one in value) + "]"
-    parts = (value[at : at + TOGETHER] for at in range(0, len(value), TOGETHER))
-    return "[" + ", ".join(json.dumps(part)[1:-1] for part in parts) + "]"
+def write_json(value: Any, ascii: bool = True) -> str:
+    """The same text as `json.dumps`; an iterator is written as a list is."""
+    return "".join(_written(value, DEEP, ascii))
+
+
+def write_parts(value: Any) -> list[bytes]:
+    """The same text in parts, each little enough to be sent in one go."""
+    parts, held, size = [], list[str](), 0
+    for piece in _written(value, DEEP, True):
+        held.append(piece)
+        size += len(piece)
+        if size >= LONG:
+            parts.append("".join(held).encode())
+            held, size = [], 0
+    return [*parts, "".join(held).encode()] if held else parts
+
+
+def _written(value: Any, deep: int, ascii: bool) -> Iterator[str]:
+    """The text piece by piece; of what is nested deeper than `deep` each value is one piece."""
+    whole = partial(json.dumps, ensure_ascii=ascii)
+    if isinstance(value, str) and len(value) > LONG:
+        yield '"'
+        for at in range(0, len(value), LONG):
+            yield whole(value[at : at + LONG])[1:-1]
+        yield '"'
+    elif isinstance(value, dict) and deep > 1 and value:
+        for at, (name, held) in enumerate(value.items()):
+            yield f"{', ' if at else '{'}{whole(str(name))}: "
+            yield from _written(held, deep - 1, ascii)
+        yield "}"
+    elif isinstance(value, Iterator) or (isinstance(value, list) and deep and value):
+        yield from _listed(value, deep - 1, ascii)
+    else:
+        yield whole(value)
+
+
+def _listed(values: Iterable[Any], deep: int, ascii: bool) -> Iterator[str]:
+    """A list: lists, objects and long texts in it one by one, what stands between together."""
+    begun, some = "[", list[Any]()
+    for value in values:
+        apart = isinstance(value, dict | list) or (isinstance(value, str) and len(value) > LONG)
+        if some and (apart or len(some) == TOGETHER):
+            yield begun + json.dumps(some, ensure_ascii=ascii)[1:-1]
+            begun, some = ", ", []
+        if apart:
+            yield begun
+            yield from _written(value, deep, ascii)
+            begun = ", "
+        else:
+            some.append(value)
+    if some:
+        yield begun + json.dumps(some, ensure_ascii=ascii)[1:-1]
+    yield "[]" if begun == "[" and not some else "]"

@@ -1,6 +1,11 @@
-"""Log-probabilities in the shapes of OpenAI's two routes, and of vLLM's `prompt_logprobs`."""
+"""Log-probabilities in the shapes of OpenAI's two routes, and of vLLM's `prompt_logprobs`.
 
-from itertools import accumulate
+Of a long answer they are a quarter of a million: what can be is made as it is written, since so
+many objects at once take Python's lock for a tenth of a second wherever they are let go.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain
 from typing import Any
 
 from workbench.live.pieces import PromptFacts, TokenFacts
@@ -20,14 +25,14 @@ def _entry(text: str, logprob: float) -> dict[str, Any]:
     return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "replace"))}
 
 
-def of_text(tokens: list[TokenFacts], prompt: list[PromptFacts]) -> dict[str, Any]:
-    """`logprobs` of a completion's choice, the prompt's own first where it is said again."""
+def of_text(tokens: list[TokenFacts], prompt: Iterable[PromptFacts]) -> dict[str, Any]:
+    """`logprobs` of a completion's choice, the prompt's own first where it is said again; those of
+    likeliest tokens come one by one as they are written."""
     texts = [fact.text for fact in prompt] + [text for text, _, _ in tokens]
-    asked = [_tops(fact) for fact in prompt]
     return {
         "tokens": texts,
         "token_logprobs": [fact.logprob for fact in prompt] + [value for _, value, _ in tokens],
-        "top_logprobs": asked + [dict(tops) for _, _, tops in tokens],
+        "top_logprobs": chain(map(_tops, prompt), (dict(tops) for _, _, tops in tokens)),
         "text_offset": list(accumulate(map(len, texts[:-1]), initial=0)) if texts else [],
     }
 
@@ -38,17 +43,15 @@ def _tops(fact: PromptFacts) -> dict[str, float] | None:
     return {text: value for _, text, value in fact.tops} | {fact.text: fact.logprob}
 
 
-def of_prompt(facts: list[PromptFacts]) -> list[dict[str, Any] | None]:
+def of_prompt(facts: Iterable[PromptFacts]) -> Iterator[dict[str, Any] | None]:
     """vLLM's `prompt_logprobs`: by token number, of each position; none of the first."""
-    found: list[dict[str, Any] | None] = []
     for fact in facts:
         if fact.logprob is None:
-            found.append(None)
+            yield None
             continue
         rows = {
             str(token): {"logprob": value, "rank": place, "decoded_token": text}
             for place, (token, text, value) in enumerate(fact.tops, 1)
         }
         own = {"logprob": fact.logprob, "rank": fact.rank, "decoded_token": fact.text}
-        found.append(rows | {str(fact.token): own})
-    return found
+        yield rows | {str(fact.token): own}

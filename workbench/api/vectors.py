@@ -9,7 +9,7 @@ from tornado.web import HTTPError
 
 from engine.core.errors import BadInput
 from workbench.api.body import Body
-from workbench.api.json_text import write_json
+from workbench.api.json_text import write_parts
 from workbench.api.requests import read_prompts, read_user
 
 KNOWN = {"model", "input", "encoding_format", "dimensions", "user"}
@@ -35,7 +35,7 @@ class Embeddings(Body):
         count = sum(map(len, prompts))
         usage = {"prompt_tokens": count, "total_tokens": count}
         told = {"object": "list", "data": rows, "model": self.live.name, "usage": usage}
-        self.write(await asyncio.to_thread(write_json, told))
+        await self.send(await asyncio.to_thread(write_parts, told))
 
     def _asked(self, fields: dict[str, Any]) -> tuple[list[list[int]], bool, int | None]:
         unknown = sorted(set(fields) - KNOWN)

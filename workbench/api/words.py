@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from workbench.api.body import Body
-from workbench.api.json_text import write_json
+from workbench.api.json_text import write_parts
 from workbench.api.requests import CHARACTERS, is_numbers, read_messages
 
 TEXT = {"model", "prompt", "add_special_tokens", "return_token_strs"}
@@ -15,9 +15,9 @@ class Tokenize(Body):
     """`POST /tokenize`."""
 
     async def post(self) -> None:
-        self.write(await self.read(self._tokens, aside=True))
+        await self.send(await self.read(self._tokens, aside=True))
 
-    def _tokens(self, fields: dict[str, Any]) -> str:
+    def _tokens(self, fields: dict[str, Any]) -> list[bytes]:
         talk = fields.get("messages") is not None
         _known(fields, TALK if talk else TEXT)
         if fields.get("model") is not None:
@@ -34,16 +34,16 @@ class Tokenize(Body):
             tokens = prompts.encode(text, _flag(fields, "add_special_tokens", True))
         told = {"count": len(tokens), "max_model_len": prompts.context, "tokens": tokens}
         named = [prompts.decode([token], special=True) for token in tokens] if strings else None
-        return write_json({**told, "token_strs": named})
+        return write_parts({**told, "token_strs": named})
 
 
 class Detokenize(Body):
     """`POST /detokenize`."""
 
     async def post(self) -> None:
-        self.write(await self.read(self._text, aside=True))
+        await self.send(await self.read(self._text, aside=True))
 
-    def _text(self, fields: dict[str, Any]) -> str:
+    def _text(self, fields: dict[str, Any]) -> list[bytes]:
         _known(fields, {"model", "tokens"})
         if fields.get("model") is not None:
             self.check_model(fields["model"])
@@ -52,9 +52,9 @@ class Detokenize(Body):
             raise BadInput("tokens: give a list of token numbers")
         if len(tokens) > CHARACTERS:
             raise BadInput(f"tokens: {len(tokens)} of them; at most {CHARACTERS}")
-        if tokens and max(tokens) >= prompts.vocab:
+        if any(token >= prompts.vocab for token in tokens):  # `max` would keep Python's lock
             raise BadInput(f"tokens: one is outside 0 to {prompts.vocab - 1}")
-        return write_json({"prompt": prompts.decode(tokens, special=True)})
+        return write_parts({"prompt": prompts.decode(tokens, special=True)})
 
 
 def _known(fields: dict[str, Any], names: set[str]) -> None:

@@ -249,9 +249,9 @@ class LiveEngine:
 
     def token(self, ticket: Ticket, request: Request, token: int, text: str, value: float) -> None:
         """The engine's news of one token, passed on."""
-        tops = []
+        tops: tuple[tuple[str, float], ...] = ()
         if request.sampling.logprobs and request.tops:
-            tops = [(self._text(top), logprob) for top, logprob in request.tops[-1]]
+            tops = tuple([(self._text(top), logprob) for top, logprob in request.tops[-1]])
         named = self._text(token) if request.sampling.logprobs else text
         first = self.counts.token(ticket, request)
         scores = ticket.scores(self._text) if first else None

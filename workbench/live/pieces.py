@@ -1,6 +1,6 @@
 """Pieces of a live engine's answers, and why a prompt was not taken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,16 +20,19 @@ class Away(BadInput):
 
 
 class PromptFacts(NamedTuple):
-    """A token of a prompt; `logprob` is None for the first, `tops`: (token, text, logprob)."""
+    """A token of a prompt; `logprob` is None for the first, `tops`: (token, text, logprob), made as
+    they are read, once."""
 
     token: int
     text: str
     logprob: float | None
     rank: int
-    tops: list[tuple[int, str, float]]
+    tops: Iterator[tuple[int, str, float]]
 
 
-TokenFacts = tuple[str, float, list[tuple[str, float]]]  # text, log-probability, likeliest
+# Text, log-probability, likeliest. Tuples of tuples: looks for garbage soon leave them out, and
+# would stop everybody else for as long as there are lists.
+TokenFacts = tuple[str, float, tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Piece:
     """News of one answer. `reason` ends it: stop, length, abort or error; `refused` says why not.
 
     `index`: which answer of the asking; `token` is None in the piece that only ends it.
-    `prompt`: gives the prompt's own tokens, with an answer's first token where they were asked
-    for; work of the prompt's length, for whoever reads the answer and not for the engine's thread.
+    `prompt`: the prompt's own tokens, with an answer's first token where they were asked for; to
+    go through them is work of the prompt's length, for whoever reads the answer and not for the engine's thread.
     `cached`: tokens of the prompt that were not computed again.
     """
 
@@ -49,7 +52,7 @@ class Piece:
     refused: str = ""
     prompt_tokens: int = 0
     cached: int = 0
-    prompt: Callable[[], list[PromptFacts]] | None = None
+    prompt: Iterable[PromptFacts] | None = None
 
 
 Tell = Callable[[Piece], None]

@@ -1,8 +1,7 @@
 """Ticket: one prompt handed to a live engine, with who hears of its answers."""
 
 import time
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -33,30 +32,41 @@ class Ticket:
         """Why one of its answers is none, in one line; empty where it is whole or was given up."""
         return request.fault or self.refused
 
-    def scores(self, text: Callable[[int], str]) -> Callable[[], list[PromptFacts]] | None:
-        """Gives what the model makes of the prompt's tokens, named by `text`; None if nobody
+    def scores(self, text: Callable[[int], str]) -> Iterable[PromptFacts] | None:
+        """ what the model makes of the prompt's tokens, named by `text`; None if nobody
         asked."""
         if self.request.prompt_tops < 0:
             return None
-        return partial(_facts, self.request.prompt, self.request.prompt_scores, text)
+        return _Facts(self.request.prompt, self.request.prompt_scores, text)
 
 
-def _facts(
-    prompt: np.ndarray, scores: PromptScores | None, text: Callable[[int], str]
-) -> list[PromptFacts]:
-    """Each token of the prompt; nothing comes before the first."""
-    scores = scores or unscored(0, len(prompt), 0)
-    found, columns = [], (scores.logprobs_N, scores.ranks_N, scores.tokens_NK, scores.values_NK)
-    rows = zip(prompt.tolist(), *(column.tolist() for column in columns), strict=True)
-    for token, logprob, rank, likeliest, values in rows:
-        tops = [
-            (top, text(top), value)
-            for top, value in zip(likeliest, values, strict=True)
-            if top >= 0
-        ]
-        known = logprob if rank else None
-        found.append(PromptFacts(token, text(token), known, rank, tops))
-    return found
+class _Facts:
+    """Each token of a prompt, as often as it is gone through; nothing comes before the first.
+
+    None are kept: there may be a hundred thousand.
+    """
+
+    def __init__(
+        self, prompt: np.ndarray, scores: PromptScores | None, text: Callable[[int], str]
+    ) -> None:
+        self.prompt, self.text = prompt, text
+        self.scores = scores or unscored(0, len(prompt), 0)
+
+    def __iter__(self) -> Iterator[PromptFacts]:
+        scores, text = self.scores, self.text
+        columns = self.prompt, scores.logprobs_N, scores.ranks_N
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for place, (token, logprob, rank) in enumerate(rows):
+            tops = _tops(scores.tokens_NK[place], scores.values_NK[place], text)
+            yield PromptFacts(token, text(token), logprob if rank else None, rank, tops)
+
+
+def _tops(
+    tokens_K: np.ndarray, values_K: np.ndarray, text: Callable[[int], str]
+) -> Iterator[tuple[int, str, float]]:
+    for token, value in zip(tokens_K.tolist(), values_K.tolist(), strict=True):
+        if token >= 0:
+            yield token, text(token), value
 
 
 def place_of(request: Request) -> int:

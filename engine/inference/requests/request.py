@@ -108,7 +108,7 @@ class Request:
     row: int = -1  # in the persistent batch; -1 outside
     tokens: np.ndarray = field(default_factory=lambda: NO_TOKENS)  # prompt and answer
     logprobs: list[float] = field(default_factory=list)
-    tops: list[list[tuple[int, float]]] = field(default_factory=list)  # likeliest (token, logprob)
+    tops: list[tuple[tuple[int, float], ...]] = field(default_factory=list)  # likeliest of each
     prompt_scores: PromptScores | None = None  # of the whole prompt, once some of it is scored
     told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text

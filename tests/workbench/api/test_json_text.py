@@ -78,7 +78,12 @@ def test_what_is_written_is_what_json_writes():
 
 def test_nothing_long_is_written_in_one_go(monkeypatch):
     pieces, dumps = [], json.dumps
-    monkeypatch.setattr(json_text.json, "dumps", lambda v: (pieces.append(dumps(v)), pieces[-1])[1])
+
+    def kept(value, **how):
+        pieces.append(dumps(value, **how))
+        return pieces[-1]
+
+    monkeypatch.setattr(json_text.json, "dumps", kept)
     tops = [{f"t{at}": -0.5 for at in range(64)} for _ in range(2000)]
     told = {"choices": [{"logprobs": {"tokens": ["ab"] * 9000, "top_logprobs": tops}}] * 2}
     whole = write_json(told)

@@ -1,12 +1,14 @@
 """Instances of jobs for one machine: drawn ones, and those that adversaries of an order make."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from engine.core.clock import VirtualClock
 from engine.core.config import Policy, knob
-from engine.fleet.flow_time.orders import Job
+from engine.fleet.flow_time.orders import Job, Order, play
 
 LEFT_OVER = 0.01  # of a second, by which the adversary's operations are longer than a test
 
@@ -20,6 +22,10 @@ class Instance(Policy):
     @abstractmethod
     def made(self, random: np.random.Generator) -> list[Job]:
         """The jobs, by release time."""
+
+    def against(self, order: Order, random: np.random.Generator) -> list[Job]:
+        """The jobs that `order` is given: the same for each, but of an adversary that adapts."""
+        return self.made(random)
 
 
 class Drawn(Instance):
@@ -81,16 +87,31 @@ class Unlucky(Instance):
     """The adversary of tests: all at once, none short after its test, then a stream of short jobs.
 
     Whoever tests all has as many left as came, where half could be done; the stream keeps it so.
+    Whoever does what it has tested leaves others untested, and where the adversary adapts those
+    need nothing more: of so many, and of half the rest, all could be done. Either way twice as
+    many are left as had to be. No order that knows no more than it may can tell before.
     """
 
     kind: Literal["unlucky"] = "unlucky"
     stream: float = knob(20.0, "Short jobs for each of the first", low=0.0, high=1e4)
+    adapts: bool = knob(False, "Jobs that the order leaves untested need nothing after their test")
 
     def made(self, random: np.random.Generator) -> list[Job]:
         many = self.jobs
         known = [Job(number, 0.0, (1.0, 1.0 + LEFT_OVER)) for number in range(many)]
         short = range(round(self.stream * many))
         return known + [Job(many + n, float(many + n), (1.0, 0.0)) for n in short]
+
+    def against(self, order: Order, random: np.random.Generator) -> list[Job]:
+        jobs = self.made(random)
+        if not self.adapts:
+            return jobs
+        rehearsed = [replace(job) for job in jobs[: self.jobs]]
+        play(rehearsed, order, VirtualClock(), stop=float(self.jobs))  # until the stream begins
+        for job, seen in zip(jobs, rehearsed, strict=False):
+            if seen.at == 0:
+                job.operations = (1.0, 0.0)
+        return jobs
 
 
 class Bait(Instance):

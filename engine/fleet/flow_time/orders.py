@@ -1,4 +1,5 @@
-"""Order of preemptive jobs on one machine, by what of their sizes is known (arXiv 2602.12716).
+"""Order of preemptive jobs on one machine, by what of their sizes is known (arXiv 2602.12716), and
+the machine on the virtual clock.
 
 Each job is a sequence of operations; the size of one is known once the one before is done. Orders
 that are told more (SRPT, which knows all) or less (processor sharing, least attained service) stand
@@ -11,7 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from engine.core.clock import VirtualClock
 from engine.core.config import Policy, knob
+from engine.core.events import AnyEvent, Level, Span
 
 SAME = 1e-9  # seconds that count as none
 
@@ -142,3 +147,51 @@ class LeastAttained(Order):
 def level(size: float) -> float:
     """The class of a size: the power of two that it does not pass."""
     return math.ceil(math.log2(size) - SAME) if size > 0 else -math.inf
+
+
+def nobody(event: AnyEvent) -> None:
+    """Events that nobody hears."""
+
+
+def play(
+    jobs: list[Job],
+    order: Order,
+    clock: VirtualClock,
+    emit: Callable[[AnyEvent], None] = nobody,
+    stop: float = math.inf,
+) -> np.ndarray:
+    """Flow time of each job, [N] seconds, under `order`; not a number where it has not ended when
+    the clock shows `stop`."""
+    coming, there = sorted(jobs, key=lambda job: (job.released, job.number)), list[Job]()
+    next_one = 0
+    while clock.time < stop and (next_one < len(coming) or there):
+        if not there:
+            clock.time = max(clock.time, coming[next_one].released)
+        while next_one < len(coming) and coming[next_one].released <= clock.time + SAME:
+            there.append(coming[next_one])
+            next_one += 1
+        sharing, longest = order.share(there)
+        least = min(job.size - job.done for job in sharing) * len(sharing)
+        until = coming[next_one].released - clock.time if next_one < len(coming) else math.inf
+        for_now, start = max(0.0, min(least, longest, until, stop - clock.time)), clock.time
+        clock.time += for_now
+        for job in sharing:
+            job.done += for_now / len(sharing)
+            job.attained += for_now / len(sharing)
+            if for_now and len(sharing) == 1:
+                name = f"operation {job.at + 1}"
+                emit(Span(clock.time, f"job {job.number}", name, start))
+            if job.size - job.done <= SAME:
+                _next(job, clock.time)
+        there = [job for job in there if math.isnan(job.ended)]
+        emit(Level(clock.time, "machine", "waiting", float(len(there))))
+    return np.array([job.ended - job.released for job in jobs])
+
+
+def _next(job: Job, now: float) -> None:
+    """An operation is done: the next one's size is known; those of nothing are done at once."""
+    while job.at < len(job.operations) and job.size - job.done <= SAME:
+        job.at, job.done = job.at + 1, 0.0
+        if job.at == len(job.operations):
+            job.ended = now
+            return

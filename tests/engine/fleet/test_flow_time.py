@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.core.clock import VirtualClock
-from engine.fleet.flow_time.instances import Drawn
+from engine.fleet.flow_time.instances import Drawn, Unlucky
 from engine.fleet.flow_time.instances import Tested as Behind
 from engine.fleet.flow_time.orders import (
     Chunks,
@@ -16,14 +16,15 @@ from engine.fleet.flow_time.orders import (
     OperationSrpt,
     RoundRobin,
     Srpt,
+    play,
 )
-from engine.fleet.flow_time.run import play, shape
+from engine.fleet.flow_time.run import shape
 
 ORDERS = [Srpt(), OperationSrpt(), Chunks(), FirstCome(), RoundRobin(), LeastAttained()]
 
 
 def total(jobs: list[Job], order) -> float:
-    return float(play(jobs, order, lambda event: None, VirtualClock()).sum())
+    return float(play(jobs, order, VirtualClock()).sum())
 
 
 def at_once(sizes) -> list[Job]:
@@ -59,7 +60,7 @@ def test_what_is_not_revealed_changes_nothing_before(order):
             if type(event).__name__ == "Span":
                 events.append((event.start, event.time, event.lane, event.name))
 
-        play(jobs, order, hear, VirtualClock())
+        play(jobs, order, VirtualClock(), hear)
     first = [next((e for e in each if e[3] == "operation 3"), (np.inf,))[0] for each in told]
     before = [[e for e in each if e[1] <= min(first)] for each in told]
     assert before[0] == before[1]
@@ -67,3 +68,17 @@ def test_what_is_not_revealed_changes_nothing_before(order):
 
 def test_chunks_of_an_instance_are_counted():
     assert shape(at_once([(1.0, 1.0, 3.0, 2.0, 9.0), (4.0, 1.0, 1.0, 1.0)])) == (5, 3, 4)
+
+
+@pytest.mark.parametrize("order", ORDERS[1:], ids=lambda order: order.kind)
+def test_an_adversary_that_adapts_leaves_every_order_twice_what_had_to_be_left(order):
+    """When the stream begins, and nobody could have told before: the order does the same again."""
+    many = 12
+    adversary = Unlucky(jobs=many, stream=1.0, adapts=True)
+    left = []
+    for one in (order, Srpt()):
+        jobs = adversary.against(order, np.random.default_rng(0))[:many]
+        play(jobs, one, VirtualClock(), stop=float(many))
+        left.append(sum(np.isnan(job.ended) for job in jobs))
+    assert left[0] >= 2 * (left[1] - 1)  # one may be under way
+    assert left[0] >= many // 2

@@ -41,7 +41,8 @@ class Piece:
 
     `index`: which answer of the asking; `token` is None in the piece that only ends it.
     `prompt`: the prompt's own tokens, with an answer's first token where they were asked for; to
-    go through them is work of the prompt's length, for whoever reads the answer and not for the engine's thread.
+    go through them is work of the prompt's length, for whoever reads the answer and not for the
+    engine's thread.
     `cached`: tokens of the prompt that were not computed again.
     """
 

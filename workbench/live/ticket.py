@@ -33,8 +33,7 @@ class Ticket:
         return request.fault or self.refused
 
     def scores(self, text: Callable[[int], str]) -> Iterable[PromptFacts] | None:
-        """ what the model makes of the prompt's tokens, named by `text`; None if nobody
-        asked."""
+        """What the model makes of the prompt's tokens, named by `text`; None if nobody asked."""
         if self.request.prompt_tops < 0:
             return None
         return _Facts(self.request.prompt, self.request.prompt_scores, text)

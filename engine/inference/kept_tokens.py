@@ -4,7 +4,6 @@ Prompt and answer as token ids, so that a reader can put them through the model 
 client with a key of its own (a salt) nothing is kept; the oldest go once there are many.
 """
 
-from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,7 +19,7 @@ class KeptTokens:
 
     def __init__(self, blobs: dict[str, np.ndarray]) -> None:
         self.blobs = blobs
-        self._names: deque[str] = deque()
+        self._names: dict[str, None] = {}  # the oldest first
         self._held = 0
 
     def keep(self, request: Request) -> None:
@@ -30,14 +29,14 @@ class KeptTokens:
         name, tokens = PREFIX + request.id, np.asarray(request.tokens, np.int32)
         self._drop(name)
         self.blobs[name] = tokens
-        self._names.append(name)
+        self._names[name] = None
         self._held += len(tokens)
         while self._held > MOST and len(self._names) > 1:
-            self._drop(self._names[0])
+            self._drop(next(iter(self._names)))
 
     def _drop(self, name: str) -> None:
-        if name in self._names:
-            self._names.remove(name)
+        if name in self._names:  # of half a million, where requests are of a token or two
+            del self._names[name]
             self._held -= len(self.blobs.pop(name))
 
 

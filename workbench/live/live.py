@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
@@ -26,6 +25,7 @@ from engine.inference.intake import validate
 from engine.inference.requests.request import Request, Sampling
 from workbench.live.counts import Counts
 from workbench.live.embeddings import Embeddings
+from workbench.live.line import Leaving, Line
 from workbench.live.measure_while_paused import measure_roofs
 from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Tell
 from workbench.live.prompts import Prompts
@@ -62,7 +62,7 @@ class LiveEngine:
         self.engine: Engine | None = None  # of the present run
         self.counts, self.embeddings = Counts(self.name, spans), Embeddings()
         self._ready = threading.Event()
-        self._waiting, self._aborts = deque[Ticket](), deque[Ticket]()
+        self._waiting, self._aborts = Line(), Leaving()
         self._open: set[Ticket] = set()  # handed in, not over
         self._text = lru_cache(1 << 18)(self._decoded)  # of single tokens
         self._measured, self._doubt = False, ""  # roofs: the next run's header carries them
@@ -224,20 +224,19 @@ class LiveEngine:
         if self.patience:
             with self._lock:
                 self._aborts.extend(overdue([*self._open, *self._waiting], self.patience))
-        while self._aborts:
-            ticket = self._aborts.popleft()
+        for ticket in self._aborts.go():
             with self._lock:
-                if waiting := ticket in self._waiting:
-                    self._waiting.remove(ticket)
+                waiting = self._waiting.withdraw(ticket)
             if waiting:
                 self._end(ticket, "abort", ticket.refused)
             for name in ticket.names:
                 engine.abort(name, ticket.refused or "the client has gone")
-        while more and self._waiting:
+        if more and self._waiting:
             with self._lock:
-                ticket = self._waiting.popleft()
-                self._open.add(ticket)
-            self._hand_in(engine, ticket)
+                come = self._waiting.come()
+                self._open.update(come)
+            for ticket in come:
+                self._hand_in(engine, ticket)
 
     def _hand_in(self, engine: Engine, ticket: Ticket) -> None:
         request = ticket.request

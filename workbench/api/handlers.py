@@ -44,8 +44,7 @@ class Generation(Body):
     taken = 0  # pieces of its answers
 
     async def post(self) -> None:
-        aside = self.kind != "completion"
-        asked, prompts, guide, texts, negative = await self.read(self._prepared, aside)
+        asked, prompts, guide, texts, negative = await self.read(self._prepared, self._waits())
         if self.gone:
             return
         self.answer = answers.Answer(self.kind, self.live.name, asked, texts)
@@ -71,6 +70,12 @@ class Generation(Body):
     def on_finish(self) -> None:
         self.live.listeners.discard(self)
 
+    def _waits(self) -> bool:
+        """Whether to read the body may be to wait for another process: what renders templates,
+        compiles grammars, or encodes by unfamiliar patterns."""
+        guided = b"response_format" in self.body or b"\\u" in self.body  # a name may be in disguise
+        return self.kind != "completion" or guided or not self.live.prompts.at_once
+
     def _prepared(
         self, fields: dict[str, Any]
     ) -> tuple[Asked, Prompts, GrammarGuide | None, tuple[str, ...], np.ndarray | None]:
@@ -85,8 +90,12 @@ class Generation(Body):
             said = prompts.encode(wish.negative_prompt, name="negative_prompt")
             negative = np.array(said, np.int32)
         if asked.messages:
-            return asked, [prompts.chat(asked.messages, form.tools)], guide, (), negative
+            said = prompts.chat(asked.messages, form.tools)
+            prompts.fit(said)
+            return asked, [said], guide, (), negative
         encoded = [prompts.encode(prompt, suffix=asked.suffix) for prompt in asked.prompts]
+        for tokens in encoded:  # before they become arrays, on the event loop
+            prompts.fit(tokens)
         numbers = asked.numbers([len(prompt) for prompt in encoded], prompts.context)
         check("logprobs", "log-probabilities asked for", numbers, "answer_numbers")
         if asked.echo:

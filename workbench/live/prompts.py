@@ -80,6 +80,19 @@ class Prompts:
         self._check(len(text))
         return self._encoded(text, special=False)
 
+    @property
+    def at_once(self) -> bool:
+        """Whether texts are encoded here, and not in a process that has to be waited for."""
+        return bool(getattr(self.tokenizer, "familiar", True))
+
+    def fit(self, tokens: Sequence[int]) -> None:
+        """Raises BadInput for a prompt that leaves no room for an answer."""
+        if len(tokens) >= self.context:
+            raise BadInput(
+                f"request: the prompt has {len(tokens)} tokens, the model takes {self.context} "
+                "with the answer; shorten it"
+            )
+
     def _encoded(self, text: str, special: bool) -> list[int]:
         return list(self._rules().encode(text, special))
 

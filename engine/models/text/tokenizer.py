@@ -96,7 +96,7 @@ class Tokenizer:
         By patterns that no public tokenizer is known by in a process of its own: raises BadInput
         where that takes more than it may.
         """
-        if not self._familiar:
+        if not self.familiar:
             return self._encoder.encode(text, special)
         if len(text) < LONG:
             return list(self._asked(self.rules.encode, text, add_special_tokens=special).ids)
@@ -107,13 +107,14 @@ class Tokenizer:
 
     def encode_all(self, texts: list[str]) -> list[list[int]]:
         """Of each its token ids, with nothing around it."""
-        if not self._familiar:
+        if not self.familiar:
             return [self._encoder.encode(text, special=False) for text in texts]
         found = self._asked(self.rules.encode_batch, texts, add_special_tokens=False)
         return [each.ids for each in found]
 
     @cached_property
-    def _familiar(self) -> bool:
+    def familiar(self) -> bool:
+        """Whether public tokenizers have its patterns: it encodes here, not in another process."""
         return familiar(self.rules)
 
     @cached_property

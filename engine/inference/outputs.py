@@ -17,6 +17,7 @@ from engine.inference.requests.guide import TANGLED
 from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.request import LOST, Request
 from engine.inference.requests.step import Result, Step
+from engine.inference.requests.stop_texts import StopTexts
 from engine.inference.scheduler import Scheduler
 from engine.kernels import paged_rows
 from engine.kernels.compiled import settled
@@ -188,15 +189,18 @@ class OutputProcessor:
     ) -> tuple[str, str]:
         """Why it ends now, and the text that can be shown: never part of a stop text."""
         stops = request.sampling.stop
+        if request.stops is None:
+            request.stops = StopTexts(stops, request.text)
         searched = max(0, len(request.text) - max(map(len, stops)) + 1)
         if reason != "stop":
             request.text += text
+            request.stops.push(text)
         found = [at for stop in stops if (at := request.text.find(stop, searched)) >= 0]
         if found and allowed:
             request.text, reason = request.text[: min(found)], "stop"
         safe = len(request.text)
         if not reason:
-            safe -= _held_back(request.text, stops)
+            safe -= request.stops.held_back
         shown = request.text[request.told : safe]
         request.told = max(request.told, safe)
         return reason, shown
@@ -223,12 +227,3 @@ def _one_arrives(step: Step, result: Result) -> tuple[Step, Result]:
     )
     tokens_S, logprobs_S = result.tokens_S[arrived_S], result.logprobs_S[arrived_S]
     return left, replace(result, tokens_S=tokens_S, logprobs_S=logprobs_S, tops={})
-
-
-def _held_back(text: str, stops: tuple[str, ...]) -> int:
-    """Characters at the end of `text` that may yet become a stop text."""
-    longest = max(map(len, stops)) - 1
-    for length in range(min(longest, len(text)), 0, -1):
-        if any(stop.startswith(text[-length:]) for stop in stops):
-            return length
-    return 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.core.config import Config, from_dict, knob
 from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.guide import Guide
 from engine.inference.requests.prompt_scores import PromptScores
+from engine.inference.requests.stop_texts import StopTexts
 
 TokenId = Annotated[int, Field(ge=0)]
 Bias = tuple[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]]
@@ -57,6 +59,13 @@ class Sampling(Config):
         "prompt's own and beyond; 1 asks for the prompt's alone", low=0.0, high=100.0,
     )  # fmt: skip
     negative_prompt: str = knob("", "What guidance steers answers away from")
+
+    @cached_property
+    def biases(self) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens whose logits are changed, int64, and by how much, float32; made once: a thousand
+        pairs are looked at by each of a request's answers at each token."""
+        tokens, biases = zip(*self.logit_bias, strict=True)
+        return np.array(tokens, np.int64), np.array(biases, np.float32)
 
     @property
     def bare(self) -> bool:
@@ -110,6 +119,7 @@ class Request:
     logprobs: list[float] = field(default_factory=list)
     tops: list[tuple[tuple[int, float], ...]] = field(default_factory=list)  # likeliest of each
     prompt_scores: PromptScores | None = None  # of the whole prompt, once some of it is scored
+    stops: StopTexts | None = None  # of its stop texts, how much has come
     told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text
     reason: str = ""  # stop, length, abort, or why it was rejected

@@ -179,9 +179,10 @@ def adjust(
     if wish.presence_penalty or wish.frequency_penalty:
         used, counts = np.unique(seen[prompt:], return_counts=True)
         scores_V[used] -= wish.presence_penalty + wish.frequency_penalty * counts
-    for token, bias in wish.logit_bias:
-        if token < len(scores_V):
-            scores_V[token] += bias
+    if wish.logit_bias:
+        tokens, biases = wish.biases
+        known = tokens < len(scores_V)
+        np.add.at(scores_V, tokens[known], biases[known])
     if len(seen) - prompt < wish.min_tokens:
         ends = (*(() if wish.ignore_eos else eos), *wish.stop_tokens)
         scores_V[[t for t in ends if t < len(scores_V)]] = -np.inf

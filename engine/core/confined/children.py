@@ -32,6 +32,25 @@ ROOT = Path(__file__).parents[3]  # where the packages lie
 Child = subprocess.Popen[bytes]
 
 
+class Free(queue.LifoQueue["Child | None"]):
+    """Children that nobody asks now. One that has answered goes first, one that has only been
+    started last: whoever asks next does not wait for its imports because another's program was
+    over its limits."""
+
+    def put_last(self, child: Child | None) -> None:
+        """Put one behind all others."""
+        with self.mutex:
+            self.queue.insert(0, child)
+            self.not_empty.notify()
+
+    def unstarted(self) -> int:
+        """Take out those that have not been started; how many there were."""
+        with self.mutex:
+            count = len(self.queue)
+            self.queue[:] = [child for child in self.queue if child is not None]
+            return count - len(self.queue)
+
+
 class Children:
     """Asked from any thread, so much at once as there are processes. Close it when done.
 
@@ -47,7 +66,7 @@ class Children:
         self.isolated = isolated
         self.layers: list[str] = []
         self.kind = what.split()[-1]
-        self._free: queue.LifoQueue[Child | None] = queue.LifoQueue()
+        self._free = Free()
         self._closed = False
         for place in range(CHILDREN):
             self._free.put(self._start() if place == CHILDREN - 1 else None)
@@ -69,8 +88,10 @@ class Children:
         finally:
             if child is not None and (child.poll() is not None or self._closed):
                 end(child)
-                child = None if self._closed else self._start()
-            self._free.put(child)
+                for _ in range(1 + self._free.unstarted()):  # from now on one stands ready
+                    self._free.put_last(None if self._closed else self._start())
+            else:
+                self._free.put(child)
         if answer is None:
             raise BadInput(f"{self.what}: it writes what is no answer")
         if "text" in answer:

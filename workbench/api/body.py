@@ -22,7 +22,8 @@ from workbench.live.pieces import AWAY, Away, Busy
 
 BODY = 4 << 20  # bytes of a request's body, at most
 BODY_SECONDS = 60
-SMALL = 16 << 10  # bytes of a body that is read at once; longer ones wait their turn in a thread
+SMALL = 16 << 10  # bytes of a body that is read at once, and …
+MIDDLE = 128 << 10  # … in a thread, as long a prompt as many send; longer ones wait their turn
 TOGETHER = 1 << 16  # bytes sent in one go
 AGAIN = 1  # seconds after which a client may ask again
 Made = TypeVar("Made")
@@ -107,8 +108,10 @@ class Body(Handler):
             except BadInput as fault:
                 raise HTTPError(status_of(fault), str(fault)) from None
 
-        if self.received <= SMALL:
-            return await asyncio.to_thread(work) if aside else work()
+        if self.received <= SMALL and not aside:
+            return work()
+        if self.received <= MIDDLE:
+            return await asyncio.to_thread(work)
         async with self.turn:  # one at a time: Python shares one lock among all threads
             return await asyncio.to_thread(work)
 

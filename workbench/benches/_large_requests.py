@@ -31,6 +31,16 @@ def _schema(count: int) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"schema": {"properties": fields}}}
 
 
+def _tool(place: int) -> dict[str, Any]:
+    fields = {f"p{at}": {"type": "string"} for at in range(80)}
+    parameters = {"type": "object", "properties": fields}
+    return {"type": "function", "function": {"name": f"f{place}", "parameters": parameters}}
+
+
+def _biases() -> dict[str, float]:
+    return {str(token): 0.01 for token in range(1024)}
+
+
 KINDS: dict[str, Callable[[int], Asked]] = {  # each by how many bytes, about
     "a prompt": lambda n: _said(prompt="ab c" * (n // 4)),
     "prompts": lambda n: _said(prompt=["ab " * (n // 192)] * 64),
@@ -60,6 +70,19 @@ KINDS: dict[str, Callable[[int], Asked]] = {  # each by how many bytes, about
         prompt=[[7] * 60] * _many(n), max_tokens=100, ignore_eos=True),
     "token numbers to embed": lambda n: ("/v1/embeddings", {"input": [[7] * 500] * _many(n)}),
     "to respond to": lambda n: ("/v1/responses", {"input": "ab " * (n // 3)}),
+    # Those that are not refused: as much as may be asked for.
+    "as many token numbers": lambda n: _said(prompt=[7] * min(n // 3, 1_045_000)),
+    "as many messages": lambda n: _talked(*(["a"] * min(n // 40, 1000))),
+    "as many tools": lambda n: _talked("a", tools=[_tool(at) for at in range(min(n // 1500, 24))]),
+    "a schema in a small body": lambda n: _said(response_format=_schema(min(n // 30, 400))),
+    "a prompt said again": lambda n: _said(
+        prompt=[[7] * 63] * _many(n), logprobs=60, echo=True, stream=True, max_tokens=1),
+    "samples of many prompts": lambda n: _said(
+        prompt=[[7] * 8] * _many(n), n=64, max_tokens=1, ignore_eos=True),
+    "all there is of samples": lambda n: _said(
+        n=_many(n), logprobs=60, max_tokens=24, ignore_eos=True, temperature=1.0, top_p=0.9,
+        repetition_penalty=1.1, presence_penalty=0.1, frequency_penalty=0.1, logit_bias=_biases(),
+        stop=[("ab " * 90)[at : at + 255] for at in range(16)]),
 }  # fmt: skip
 
 

@@ -4,7 +4,10 @@ In comes a recipe's name, out comes a Hugging Face folder: weights in float16, t
 and `recipe.json` with everything measured on the way.
 """
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -28,6 +31,7 @@ from engine.recipes.teacher_text import continuations
 from engine.training.data.corpus import gather, standard_library, those
 from engine.training.data.tokenizer import train_tokenizer
 from engine.training.data.windows import token_stream
+from engine.training.loop.alone import alone
 from engine.training.loop.checkpoint import remove_checkpoint
 from engine.training.loop.training_loop import Emit
 from engine.training.losses.language import Training, fresh_weights, train
@@ -113,31 +117,31 @@ def reproduce(
     A recipe of text works on the running Python's standard library unless `root` names another. An
     interrupted run goes on from `checkpoint.safetensors` in `out`, which is gone at the end. The
     draft a model grows from, and its teacher, lie beside `out` or are trained there first. `fast`
-    runs a few small steps. Raises BadInput for an unknown name.
+    runs a few small steps. Raises BadInput for an unknown name, and for a folder that another
+    training writes into.
     """
-    examples = example_recipes()
-    if name in examples:
-        return make_from_examples(examples[name], out, emit, clock or WallClock(), fast)
-    reinforced = reinforced_recipes()
-    if name in reinforced:
-        return make_reinforced(reinforced[name], out, emit, clock or WallClock(), fast)
-    masked = masked_recipes()
-    if name in masked:
-        return make_masked(masked[name], out, emit, clock or WallClock(), fast)
-    frames = frames_recipes()
-    if name in frames:
-        return make_frames(frames[name], out, emit, clock or WallClock(), fast)
-    series = series_recipes()
-    if name in series:
-        return make_series(series[name], out, emit, clock or WallClock(), fast, root)
-    duo = duo_recipes()
-    if name in duo:
-        return make_duo(duo[name], out, emit, clock or WallClock(), fast, root)
-    if name not in RECIPES:
-        known = [*RECIPES, *examples, *reinforced, *masked, *frames, *series, *duo]
-        raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
-    recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
-    root, clock = root or standard_library(), clock or WallClock()
+    kinds: list[tuple[Mapping[str, Any], Callable[..., Path]]] = [
+        (RECIPES, partial(_make_of_text, root=root)),
+        (example_recipes(), make_from_examples),
+        (reinforced_recipes(), make_reinforced),
+        (masked_recipes(), make_masked),
+        (frames_recipes(), make_frames),
+        (series_recipes(), partial(make_series, root=root)),
+        (duo_recipes(), partial(make_duo, root=root)),
+    ]
+    for recipes, makes in kinds:
+        if name in recipes:
+            with alone(out):
+                return makes(recipes[name], out, emit, clock or WallClock(), fast)
+    known = [each for recipes, _ in kinds for each in recipes]
+    raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
+
+
+def _make_of_text(
+    recipe: Recipe, out: Path, emit: Emit, clock: Clock, fast: bool, root: Path | None
+) -> Path:
+    recipe = update(recipe, FAST) if fast else recipe
+    root = root or standard_library()
     for other in filter(None, (recipe.draft, recipe.teacher)):
         if not (out.parent / other / "recipe.json").exists():
             reproduce(other, out.parent / other, emit, fast, root=root, clock=clock)

@@ -41,6 +41,7 @@ ALLOWED = {
     ("engine.kernels.compiled", "read_text"): OURS,
     ("engine.training.data.token_file", "numpy.load"): LOOKED_AT,
     ("engine.training.data.token_file", "numpy.memmap"): LOOKED_AT,
+    ("engine.training.loop.alone", "os.open"): "the lock of the folder that is trained into",
     ("engine.training.loop.checkpoint", "os.open"): OURS,
     ("engine.training.loop.checkpoint", "safetensors.safe_open"): LOOKED_AT,
     ("engine.training.parallel.checkpoint", "safetensors.safe_open"): LOOKED_AT,
@@ -65,7 +66,6 @@ ALLOWED = {
     ("workbench.notebook.run_many", "read_text"): OURS,
     ("workbench.pages.frame.files", "read_bytes"): OURS,
     ("workbench.pages.frame.files", "read_text"): OURS,
-    ("workbench.cli.train", "os.open"): "the lock of the folder that is trained into",
 }
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
@@ -116,6 +115,7 @@ def configured(args: argparse.Namespace) -> Any:
 def _train(args: argparse.Namespace) -> int:
     from engine.core.file import save
     from engine.core.run import Run
+    from engine.training.loop.alone import alone, made
     from workbench.cli.run import list_knobs
     from workbench.train_preflight import check_data, finished
 
@@ -128,11 +128,7 @@ def _train(args: argparse.Namespace) -> int:
     if config.ray is not None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     driver, first = _driver()
-    out = folder(config.out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise BadInput(f"{out}: cannot train into it ({fault.strerror}); choose another") from None
+    out = made(folder(config.out))
     place = args.save or str(out / RUN)
     with ExitStack() as held:
         if first:
@@ -152,29 +148,6 @@ def _train(args: argparse.Namespace) -> int:
         elif first:
             _say_how_it_ended(running.log, config, place, args.json, code)
     return code or unsaved
-
-
-@contextmanager
-def alone(out: Path) -> Iterator[None]:
-    """Nobody else trains into the folder meanwhile: two would take each other's checkpoints for
-    their own. Raises BadInput where somebody does."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has none
-        yield
-        return
-    place = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(place)
-        raise BadInput(f"{out}: another training writes there; wait, or choose another") from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(place)
 
 
 def _already(config: Any, line: str, as_json: bool) -> int:

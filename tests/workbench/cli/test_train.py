@@ -18,9 +18,9 @@ from engine.core.events import Level
 from engine.core.file import load
 from engine.core.paths import dataset
 from engine.models.loading.load import load as load_model
+from engine.training.loop.alone import alone
 from tests.engine.models.small import raw
 from workbench.cli.main import main
-from workbench.cli.train import alone
 
 SHORT = "steps=6 warmup=1 decay=2 tokens=64 context=16 long_context=16 report=1 checkpoint=2"
 KNOBS = [word for pair in SHORT.split() for word in ("--set", pair)] + ["--set", "threads=1"]
@@ -142,6 +142,14 @@ def test_two_do_not_train_into_one_folder(place: Path, capsys: pytest.CaptureFix
     assert "another training writes there" in capsys.readouterr().err
     with alone(place / "out"):
         assert not list((place / "out").iterdir())
+
+
+@pytest.mark.parametrize("recipe", ["agreement-100k", "stdlib-draft-1m"])
+def test_nor_by_recipes(recipe: str, place: Path, capsys: pytest.CaptureFixture) -> None:
+    with alone(place / "out"):
+        assert main(["train", recipe, "--fast", "--out", str(place / "out")]) == 2
+        assert not list((place / "out").iterdir())
+    assert "another training writes there" in capsys.readouterr().err
 
 
 def test_a_recipe_takes_no_data_settings(place: Path, capsys: pytest.CaptureFixture) -> None:

@@ -57,7 +57,8 @@ def save_checkpoint(
         for moment in MOMENTS:
             if weight in optimizer.state:
                 tensors[f"{moment}/{name}"] = optimizer.state[weight][moment]
-    said = {"step": str(step), "facts": json.dumps(dict(facts)), "sha256": digest(tensors)}
+    said = {"step": str(step), "facts": json.dumps(dict(facts))}
+    said["sha256"] = digest(tensors, said["step"] + said["facts"])
     fresh = path.with_name(f"{path.name}.new")
     try:
         save_file(tensors, fresh, metadata=said)
@@ -121,13 +122,14 @@ def remove_checkpoint(path: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names, dtypes, shapes and bytes."""
+def digest(tensors: Mapping[str, Tensor], said: str = "") -> str:
+    """SHA-256 over names, dtypes, shapes and bytes, and what is said beside them."""
     found = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].contiguous()
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    found.update(said.encode())
     return found.hexdigest()
 
 
@@ -147,7 +149,9 @@ def _read(path: Path, most: int) -> tuple[int, Facts, dict[str, Tensor]]:
         raise Damaged(str(fault)[:80]) from None
     except KeyError as fault:
         raise Damaged(f"no {fault} in its header") from None
-    if digest(tensors) != said.get("sha256"):
+    # Of those written before the step and facts were in it, the digest has the tensors alone.
+    whole = (digest(tensors, said["step"] + said["facts"]), digest(tensors))
+    if said.get("sha256") not in whole:
         raise Damaged("its bytes are not those that were written")
     return step, facts, tensors
 

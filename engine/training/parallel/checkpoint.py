@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -63,7 +64,8 @@ def save_mesh(
             raise BadInput(
                 f"{folder}: not all ranks' files are here; give a folder that all machines share"
             )
-        told = {"step": step, "facts": {**(facts or {}), **dealt(run)}}
+        told: dict[str, Any] = {"step": step, "facts": {**(facts or {}), **dealt(run)}}
+        told["sha256"] = digest({}, json.dumps(told))
         (part / MANIFEST).write_text(json.dumps(told), encoding="utf-8")
         sync(part / MANIFEST)
         sync(part)
@@ -139,9 +141,13 @@ def finished(folder: Path) -> list[Path]:
 def _manifest(part: Path) -> Saved:
     try:
         told = parse_json(read_bytes(part / MANIFEST, "config_bytes"), MANIFEST)
-        return Saved(int(told["step"]), dict(told["facts"]))
+        saved = Saved(int(told["step"]), dict(told["facts"]))
+        said = told.pop("sha256", None)  # those written before there was one have none
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise Damaged(f"{MANIFEST}: {fault}") from None
+    if part.name != f"step_{saved.step}" or said not in (None, digest({}, json.dumps(told))):
+        raise Damaged(f"{MANIFEST}: its bytes are not those written")
+    return saved
 
 
 def _read(path: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -106,6 +106,17 @@ def test_a_damaged_one_is_set_aside_for_the_one_before(how: str, tmp_path: Path)
     assert read(path) == Saved(4, FACTS)
 
 
+def test_what_is_said_of_the_tensors_is_as_whole_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    write(path, 5)
+    data = path.read_bytes()
+    for changed in (b'"step":"5', b'"rate\\": 0.5'):
+        at = data.index(changed) + len(changed) - 1
+        path.write_bytes(data[:at] + b"4" + data[at + 1 :])
+        with pytest.raises(BadInput, match="its bytes are not those that were written"):
+            read(path)
+
+
 def test_none_left_whole_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     write(path, 3)

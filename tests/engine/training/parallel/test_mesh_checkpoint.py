@@ -6,6 +6,7 @@ from safetensors import safe_open
 from engine.core.config import kinds, update
 from engine.core.errors import BadInput
 from engine.distributed.launch import launch
+from engine.training.parallel import checkpoint as mesh_checkpoint
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.zero.zero import Zero
 from tests.engine.training.parallel import works
@@ -70,6 +71,18 @@ def test_a_damaged_file_of_one_rank_has_all_take_the_checkpoint_before(records):
     for record in records:
         both = record.array("told/both").tobytes().decode()
         assert "no whole checkpoint (step_1: damaged" in both and "delete it to begin" in both
+
+
+def test_a_manifest_that_was_changed_is_damaged(records, folder, tmp_path):
+    whole = (folder / "optimizer" / "step_2" / "mesh.json").read_text()
+    part = tmp_path / "step_2"
+    part.mkdir()
+    (part / "mesh.json").write_text(whole)
+    assert mesh_checkpoint._manifest(part).step == 2
+    for was, becomes in (('"step": 2', '"step": 1'), ('"microbatches": 1', '"microbatches": 3')):
+        (part / "mesh.json").write_text(whole.replace(was, becomes))
+        with pytest.raises(mesh_checkpoint.Damaged, match="its bytes are not those written"):
+            mesh_checkpoint._manifest(part)
 
 
 def test_a_step_is_not_saved_over_one_that_is_there(tmp_path):

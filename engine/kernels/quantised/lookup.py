@@ -151,15 +151,17 @@ def multiplications(function: Any) -> int:
 MULTIPLY, ADD, SHIFT, LOOK_UP, DRAM_BIT = 1.1, 0.4, 0.15, 0.37, 200 / 16
 
 
-def energy(outputs: int, inputs: int, bits: int, terms: int, bits_per_weight: float) -> float:
-    """J of a row's product by `binary_sums`, weights from DRAM (modelled): tables, then a lookup
-    and for each term a shift and an addition."""
+def energy(
+    outputs: int, inputs: int, bits: int, terms: int, bits_per_weight: float, rows: int = 1
+) -> float:
+    """J of a row's product by `binary_sums`, weights from DRAM once for so many rows (modelled):
+    tables, then a lookup and for each term a shift and an addition."""
     tables = inputs / WIDTH * 2**WIDTH * ADD
     each = LOOK_UP + max(terms, 1) * (SHIFT + ADD)
-    read = outputs * inputs * bits_per_weight * DRAM_BIT
+    read = outputs * inputs * bits_per_weight * DRAM_BIT / rows
     return 1e-12 * (tables + outputs * inputs / WIDTH * bits * each + read)
 
 
-def multiplied_energy(outputs: int, inputs: int, bits_per_weight: float) -> float:
+def multiplied_energy(outputs: int, inputs: int, bits_per_weight: float, rows: int = 1) -> float:
     """J of the same product by multiplying 16-bit floats, weights from DRAM (modelled)."""
-    return 1e-12 * outputs * inputs * (MULTIPLY + ADD + bits_per_weight * DRAM_BIT)
+    return 1e-12 * outputs * inputs * (MULTIPLY + ADD + bits_per_weight * DRAM_BIT / rows)

@@ -148,8 +148,9 @@ STUDY = Study(
             reported=Reported(0.0, "equal", tolerance=1e-9, unit="s"),
             finding="reproduced",
             why="at ten requests a second, the study's load, at which no prompt goes to the other "
-            "pool. At 15 the prompt pool is behind, a fifth of the prompts goes there, as the paper "
-            "has it, and first tokens are up to 0.09 s apart (map); were they kept, none would be",
+            "pool. At 15 the prompt pool is behind, a fifth of the prompts goes there, as the "
+            "paper has it, and first tokens are up to 0.09 s apart (map); were they kept, none "
+            "would be",
             broken=(ELSEWHERE, TOGETHER),
         ),
     ),

@@ -7,7 +7,6 @@ from engine.core.events import Span
 from engine.core.log import Log
 from engine.core.measure import serving
 from engine.inference.config import InferenceConfig
-from engine.inference.policies.batching.same_length import SameLength
 from workbench.regime import At
 from workbench.studies._read import said_by
 from workbench.study import Changes, Figure, Outcome, RunConfig
@@ -180,8 +179,8 @@ def beside_one(config: InferenceConfig, requests: int, run_config: RunConfig) ->
 
 
 def gain(config: InferenceConfig, run_config: RunConfig, rounds: int) -> Outcome:
-    """Tokens a second over plain decoding of as many requests at once."""
-    size = config.batching.size if isinstance(config.batching, SameLength) else config.max_running
+    """Tokens a second over plain decoding of as many requests as ours has at hand."""
+    size = config.max_running
     figure = over(config, {**PLAIN, "max_running": size}, rate, run_config, rounds)
     return judged(f"more tokens a second than plain decoding, {size} at once", figure)
 
@@ -195,8 +194,18 @@ def described(config: InferenceConfig, changes: Changes) -> InferenceConfig:
 
 
 def pays(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """On the described device, in a batch of eight, by the virtual clock."""
+    """On the described device, eight requests at hand for both, realigned after every step."""
+    return gain(described(config, EQSPEC), run_config, SEEDS)
+
+
+def pool_pays(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of batches out of the study's pool, beside plain decoding of all of that pool."""
     return gain(described(config, {}), run_config, SEEDS)
+
+
+def pays_at(config: InferenceConfig, times: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of a pool of so many times a batch's requests."""
+    return gain(described(config, {"max_running": int(times) * BATCH}), run_config, SEEDS)
 
 
 def here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:

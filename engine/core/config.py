@@ -220,7 +220,15 @@ def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> No
     if isinstance(current, dict) and "kind" in current and isinstance(value, str):
         same = value in (current["kind"], *vars(type(standing)).get("formerly", ()))
         value = current if same else {"kind": value}
+    if isinstance(value, str) and "_" in value and _is_number(config, path):
+        raise BadInput(f"knob {path!r}: {value!r} is no number; write it without underscores")
     place[last] = value
+
+
+def _is_number(config: Config, path: str) -> bool:
+    """Whether the knob is one. In texts Python reads `1_0` as 10, and who mistypes `1-0`, or means
+    `1.0`, gets ten times as much."""
+    return any(knob.path == path and knob.type in ("int", "float") for knob in knobs(config))
 
 
 def _gone(config: Config, path: str) -> bool:

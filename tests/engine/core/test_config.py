@@ -93,6 +93,9 @@ def test_a_choice_survives_being_written_with_its_kind():
     [
         ({"count": 11}, "'count'"),
         ({"count": "many"}, "'count'"),
+        ({"count": "1_0"}, "knob 'count': '1_0' is no number; write it without underscores"),
+        ({"limit": "1_0.5"}, "underscores"),
+        ({"fruit": "apple", "fruit.weight": "0_1"}, "underscores"),
         ({"count.size": 1}, "no such knob"),
         ({"colour": "red"}, "count, fruit"),
         ({"fruit": "stone"}, "apple, pear"),

@@ -1,8 +1,9 @@
 """Where an answer ends and what its listener hears."""
 
+from engine.inference.executors.tensors.real_executor import executor_for
 from tests.engine.inference.audit import audit
 from tests.engine.inference.memory import VOCAB
-from tests.engine.inference.small import Words, engine, request, serve
+from tests.engine.inference.small import Words, config, engine, request, serve, tiny_model
 
 
 def test_answers_end_at_the_models_end_token_unless_told_to_go_on():
@@ -14,6 +15,13 @@ def test_answers_end_at_the_models_end_token_unless_told_to_go_on():
     assert all(token % 4 for token in answers[0][:-1])
     assert deaf.reason == "length" and len(answers[1]) == 40
     assert len(answers[2]) > 19
+
+
+def test_end_tokens_outside_the_vocabulary_are_left_out():
+    model = tiny_model()
+    vocab = model.config.vocab
+    executor = executor_for(config(), model, "tiny", (2, vocab, vocab - 1, 1 << 40))
+    assert executor.facts.eos == executor.sample.eos == (2, vocab - 1)
 
 
 def test_answers_end_at_stop_tokens_of_the_request():

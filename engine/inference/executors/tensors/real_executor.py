@@ -239,7 +239,8 @@ def executor_for(
     kv_cache_dtype: str = "auto",
 ) -> RealExecutor:
     """An executor of `model`, and of the models that draft for it, with the cache that `config`
-    asks for."""
+    asks for. End tokens outside its vocabulary can never come, and are left out."""
+    eos = tuple(token for token in eos if token < model.config.vocab)
     spec = model.spec if kv_cache_dtype == "auto" else in_fp8(model.spec, model.config)
     size = config.page_size * spec.bytes_per_token()
     both = size + sum(config.page_size * draft.spec.bytes_per_token() for draft in drafts)

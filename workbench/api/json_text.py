@@ -6,6 +6,7 @@ this process does: what it reads is bounded, what it writes is written piece by 
 
 import json
 import re
+import time
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -16,8 +17,11 @@ from engine.core.limits import check
 NUMBERS = 8  # that take as long to read as one text
 TOGETHER = 512  # entries written in one go
 LONG = 1 << 15  # characters of a text that is read by its parts
-STEP = 1 << 14  # characters of a list that are read in one go
+STEP = 1 << 14  # characters of a list that are read, entries that are looked at, in one go
 DEEP = 5  # levels that are taken apart: to a token's log-probabilities, not within them
+# Seconds, about as long as a piece takes. A thread that only ever yields Python's lock when asked
+# keeps the engine's waiting each time that one wants it back, some twenty times a step.
+REST = 5e-4
 LISTS = 2  # levels of lists read in pieces: prompts of token numbers
 READER = json.JSONDecoder()
 BLANKS = re.compile(r"[ \t\n\r]*")
@@ -81,6 +85,7 @@ def _value(text: str, at: int, deep: int) -> tuple[Any, int]:
         cut = text.rfind(",", at, bare.end()) if bare else -1
         if cut > at:
             found += json.loads(f"[{text[at:cut]}]")
+            time.sleep(REST)
             at = _after(text, cut + 1)
         one, at = _value(text, at, deep - 1)
         found.append(one)
@@ -102,13 +107,21 @@ def _after(text: str, at: int) -> int:
     return found.end() if found else at
 
 
+def slices(values: list[Any]) -> Iterator[list[Any]]:
+    """Of a list of up to a million entries some thousands at a time, others' turn in between."""
+    for at in range(0, len(values), STEP):
+        if at:
+            time.sleep(REST)
+        yield values[at : at + STEP]
+
+
 def write_json(value: Any, ascii: bool = True) -> str:
     """The same text as `json.dumps`; an iterator is written as a list is."""
     return "".join(_written(value, DEEP, ascii))
 
 
 def write_parts(value: Any) -> list[bytes]:
-    """The same text in parts, each little enough to be sent in one go."""
+    """The same text in parts, each little enough to be sent in one go. For a thread of its own."""
     parts, held, size = [], list[str](), 0
     for piece in _written(value, DEEP, True):
         held.append(piece)
@@ -116,6 +129,7 @@ def write_parts(value: Any) -> list[bytes]:
         if size >= LONG:
             parts.append("".join(held).encode())
             held, size = [], 0
+            time.sleep(REST)
     return [*parts, "".join(held).encode()] if held else parts
 
 

@@ -13,7 +13,7 @@ from engine.core.errors import BadInput
 from engine.inference.requests.negative_prompt import lacking
 from engine.inference.requests.request import Sampling, sampling
 from workbench.api.formats import Format, response_format, tools
-from workbench.api.json_text import weigh
+from workbench.api.json_text import slices, weigh
 
 PROMPTS = 64  # prompts in one request, at most
 MESSAGES = 1024
@@ -229,7 +229,10 @@ def read_prompts(prompt: Any, name: str = "prompt") -> tuple[str | tuple[int, ..
 
 def is_numbers(values: list[Any]) -> bool:
     """Whether these are token numbers; Python would take JSON's true for 1."""
-    return bool(values) and all(type(v) is int and 0 <= v < 1 << 31 for v in values)
+    return bool(values) and all(
+        set(map(type, some)) == {int} and min(some) >= 0 and max(some) < 1 << 31
+        for some in slices(values)
+    )
 
 
 def read_messages(messages: Any) -> tuple[dict[str, Any], ...]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from workbench.api.body import Body
-from workbench.api.json_text import write_parts
+from workbench.api.json_text import slices, write_parts
 from workbench.api.requests import CHARACTERS, is_numbers, read_messages
 
 TEXT = {"model", "prompt", "add_special_tokens", "return_token_strs"}
@@ -52,7 +52,7 @@ class Detokenize(Body):
             raise BadInput("tokens: give a list of token numbers")
         if len(tokens) > CHARACTERS:
             raise BadInput(f"tokens: {len(tokens)} of them; at most {CHARACTERS}")
-        if any(token >= prompts.vocab for token in tokens):  # `max` would keep Python's lock
+        if any(max(some) >= prompts.vocab for some in slices(tokens)):
             raise BadInput(f"tokens: one is outside 0 to {prompts.vocab - 1}")
         return write_parts({"prompt": prompts.decode(tokens, special=True)})
 

@@ -96,6 +96,7 @@ DAMAGE = ["", ",", "[", "]", "{", "}", '"', "1", " ", "x", ":", "-", "."]
 @pytest.mark.parametrize("step", [1, 3, 1 << 14])
 def test_what_is_read_in_pieces_is_what_json_reads_damaged_or_not(step, monkeypatch, full):
     monkeypatch.setattr(json_text, "LONG", 0)
+    monkeypatch.setattr(json_text, "REST", 0)
     monkeypatch.setattr(json_text, "STEP", step)
     draw = random.Random(step)
 

@@ -185,7 +185,9 @@ STUDY = Study(
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
             why="a direction, what streams keep of their misses over what linked records do: no "
-            "figure of the paper is known to us; the check's 10% and 90% are ours",
+            "figure of the paper is known to us; the check's 10% and 90% are ours. Both kernels "
+            "were made for it; of the fifteen held out ten keep less than 1%, hash probe, trie and "
+            "sparse product over 99%, transpose, whose lines lie far apart, all, an embedding 21%",
             grade="direction",
             check=prefetching,
             broken=(Break({"caches.streams": 1}, True, "the prefetcher follows one stream"),),

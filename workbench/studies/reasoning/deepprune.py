@@ -187,7 +187,9 @@ STUDY = Study(
             check=pays,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",
-            why="a direction: the paper does not count what its judge reads",
+            why="a direction: the paper does not count what its judge reads. It hangs on how small "
+            "the judge is, 100,000 parameters here: of 20 questions 47% of flops are saved and it "
+            "takes 13%, so that one 3.6 times as dear a token would take all of it",
             broken=(
                 Break({"clustering.compared": 16}, True, "each trace is compared with all members"),
             ),

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from tornado.http1connection import HTTP1Connection, HTTP1ConnectionParameters
-from tornado.httpserver import HTTPServer
 from tornado.httputil import (
     HTTPHeaders,
     HTTPInputError,
@@ -25,6 +24,7 @@ from tornado.httputil import (
 from tornado.iostream import IOStream, StreamClosedError
 
 from workbench.api.answers import error
+from workbench.api.connections import Server
 from workbench.api.drain import Stopping, Watch, on_signals
 
 HEADERS = 32 << 10
@@ -69,7 +69,7 @@ async def serve_before(
     (BadInput).
     """
     stopping = Stopping()
-    server = HTTPServer(
+    server = Server(
         _Front(engine, stopping),
         max_body_size=ANY,
         max_header_size=HEADERS,

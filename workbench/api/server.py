@@ -9,6 +9,7 @@ from tornado.httpserver import HTTPServer
 
 from engine.core.errors import BadInput
 from workbench.api.access import EVERYWHERE, LOOPBACK, Access, host_header
+from workbench.api.connections import Server
 from workbench.api.drain import GRACE, Stopping, Watch, on_signals
 from workbench.api.handlers import BODY, application
 from workbench.live.live import LiveEngine
@@ -70,7 +71,7 @@ def serve_api(
     answers have `grace` seconds to finish."""
 
     async def serve() -> None:
-        server = HTTPServer(
+        server = Server(
             application(live, access),
             max_body_size=BODY,
             max_header_size=32 << 10,

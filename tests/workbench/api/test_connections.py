@@ -1,0 +1,50 @@
+"""Connections: more than a server takes are refused in one line, and it goes on serving."""
+
+import asyncio
+
+import pytest
+from tornado.web import Application
+
+from workbench.api.connections import Server, room
+
+
+def test_a_full_server_says_so_and_serves_again_once_there_is_room(caplog):
+    async def answer(port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        said = await reader.read()
+        writer.close()
+        return said
+
+    async def run():
+        server = Server(Application())
+        server.most = 3
+        server.listen(0, "127.0.0.1")
+        [listening] = server._sockets.values()
+        port = listening.getsockname()[1]
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        full = await reader.read()
+        for _, held in (*idle, (reader, writer)):
+            held.close()
+        while server.open:
+            await asyncio.sleep(0.01)
+        after = await answer(port)
+        server.stop()
+        await server.close_all_connections()
+        return full, after, server.open
+
+    full, after, left = asyncio.run(run())
+    assert full.startswith(b"HTTP/1.1 503 ") and b"3 connections are open" in full
+    assert after.startswith(b"HTTP/1.1 404 ") and left == 0
+    assert not [said for said in caplog.records if said.exc_info]
+
+
+def test_connections_leave_descriptors_for_what_else_opens_files(monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    assert room() == 16
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1 << 20))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: asked.append(pair))
+    assert room() == 4080 and asked == [(8192, 1 << 20)]

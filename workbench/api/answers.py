@@ -44,6 +44,7 @@ class Choice:
     reason: str | None = None
     tokens: list[TokenFacts] = field(default_factory=list)
     begun: bool = False
+    told: int = 0  # characters of tokens streamed with their log-probabilities
 
     @property
     def likelihood(self) -> float:
@@ -158,7 +159,8 @@ class Answer:
         first = () if choice.begun else self._said(piece.index)
         if self.asked.sampling.logprobs and (piece.token is not None or first):
             last = [] if piece.token is None else [piece.token]
-            shared["logprobs"] = self._logprobs(last, first)
+            shared["logprobs"] = self._logprobs(last, first, choice.told)
+            choice.told += sum(map(len, shared["logprobs"].get("tokens", ())))
         if self.kind == "chat":
             delta = {} if choice.begun else {"role": "assistant"}
             if calls:
@@ -180,5 +182,11 @@ class Answer:
         counts = {"prompt_tokens": asked, "completion_tokens": made, "total_tokens": asked + made}
         return {**counts, "prompt_tokens_details": {"cached_tokens": sum(self.cached.values())}}
 
-    def _logprobs(self, tokens: list[TokenFacts], prompt: Iterable[PromptFacts]) -> dict[str, Any]:
-        return logprobs.of_chat(tokens) if self.kind == "chat" else logprobs.of_text(tokens, prompt)
+    def _logprobs(
+        self, tokens: list[TokenFacts], prompt: Iterable[PromptFacts], told: int = 0
+    ) -> dict[str, Any]:
+        if self.asked.bare:
+            tokens = [(text, value, ()) for text, value, _ in tokens]
+        if self.kind == "chat":
+            return logprobs.of_chat(tokens)
+        return logprobs.of_text(tokens, prompt, told)

@@ -25,15 +25,18 @@ def _entry(text: str, logprob: float) -> dict[str, Any]:
     return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "replace"))}
 
 
-def of_text(tokens: list[TokenFacts], prompt: Iterable[PromptFacts]) -> dict[str, Any]:
+def of_text(
+    tokens: list[TokenFacts], prompt: Iterable[PromptFacts], begin: int = 0
+) -> dict[str, Any]:
     """`logprobs` of a completion's choice, the prompt's own first where it is said again; those of
-    likeliest tokens come one by one as they are written."""
+    likeliest tokens come one by one as they are written. `begin`: characters told before."""
     texts = [fact.text for fact in prompt] + [text for text, _, _ in tokens]
+    likeliest = (dict(tops) or {text: value} for text, value, tops in tokens)
     return {
         "tokens": texts,
         "token_logprobs": [fact.logprob for fact in prompt] + [value for _, value, _ in tokens],
-        "top_logprobs": chain(map(_tops, prompt), (dict(tops) for _, _, tops in tokens)),
-        "text_offset": list(accumulate(map(len, texts[:-1]), initial=0)) if texts else [],
+        "top_logprobs": chain(map(_tops, prompt), likeliest),
+        "text_offset": list(accumulate(map(len, texts[:-1]), initial=begin)) if texts else [],
     }
 
 

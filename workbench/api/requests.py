@@ -60,6 +60,7 @@ class Asked:
     keep: int = 0  # of `sampling.n` answers to a prompt only the likeliest; 0: all
     scores: int = -1  # likeliest tokens to report for each token of the prompt; -1: none
     empty: bool = False  # nothing but the prompt is wanted (max_tokens 0)
+    bare: bool = False  # log-probabilities of what is told, and of no likeliest token beside it
     stream: bool = False
     usage: bool = False  # a last streamed chunk with the token counts
     user: str = ""
@@ -91,8 +92,10 @@ def completion(fields: dict[str, Any]) -> Asked:
     longest = fields.get("max_tokens", 16)
     empty = longest == 0 and type(longest) is int and (echo or scores >= 0)
     drawn, keep = _best_of(fields, more["stream"])
-    made = _sampling({**fields, **drawn}, 1 if empty else longest, tops)
+    bare = not tops and type(fields.get("logprobs")) is int
+    made = _sampling({**fields, **drawn}, 1 if empty else longest, 1 if bare else tops)
     more |= {"echo": echo, "suffix": suffix, "scores": scores, "empty": empty, "keep": keep}
+    more["bare"] = bare
     return Asked(prompts=prompts, sampling=made, form=response_format(fields), **more)
 
 
@@ -127,11 +130,14 @@ def chat(fields: dict[str, Any]) -> Asked:
     wanted = fields.get("logprobs") or False
     if not isinstance(wanted, bool):
         raise BadInput("logprobs: give true or false")
+    bare = wanted and not fields.get("top_logprobs")
+    if fields.get("top_logprobs") and not wanted:
+        raise BadInput("top_logprobs: needs logprobs true; give it, or leave out both")
     tops = (fields.get("top_logprobs") or 1) if wanted else 0
     longest = fields.get("max_completion_tokens", fields.get("max_tokens", 256))
     made = _sampling(fields, longest, tops)
     more = _common(fields)
-    more |= {"form": tools(fields), "scores": _scores(fields, more["stream"])}
+    more |= {"form": tools(fields), "scores": _scores(fields, more["stream"]), "bare": bare}
     return Asked(messages=read_messages(fields.get("messages")), sampling=made, **more)
 
 

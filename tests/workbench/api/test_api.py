@@ -79,6 +79,24 @@ def test_a_completion_is_streamed(port):
     assert last["usage"]["completion_tokens"] == 4
 
 
+def test_log_probabilities_without_likeliest_tokens_are_told(port):
+    whole = json.loads(ask(port, "/v1/completions", {**TEXT, "logprobs": 0})[1])
+    told = whole["choices"][0]["logprobs"]
+    assert told["token_logprobs"] == [-0.25] * 4
+    assert told["top_logprobs"] == [{letter: -0.25} for letter in "defg"]
+    talk = json.loads(ask(port, "/v1/chat/completions", {**TALK, "logprobs": True})[1])
+    content = talk["choices"][0]["logprobs"]["content"]
+    assert [(entry["token"], entry["top_logprobs"]) for entry in content] == [
+        (letter, []) for letter in "def"
+    ]
+
+
+def test_offsets_of_a_stream_go_on_where_the_last_piece_ended(port):
+    text = ask(port, "/v1/completions", {**TEXT, "logprobs": 1, "stream": True})[1]
+    told = [chunk["choices"][0]["logprobs"] for chunk in chunks(text)]
+    assert [at for some in told if some for at in some["text_offset"]] == [0, 1, 2, 3]
+
+
 def test_a_chat_is_streamed_with_its_role_first(port):
     found = chunks(ask(port, "/v1/chat/completions", {**TALK, "stream": True})[1])
     deltas = [chunk["choices"][0]["delta"] for chunk in found]

@@ -118,6 +118,7 @@ def test_wrong_messages_are_refused(messages):
         {"logprobs": True, "top_logprobs": "many"},
         {"logprobs": True, "top_logprobs": True},
         {"logprobs": 1},
+        {"top_logprobs": 2},
     ],
 )
 def test_a_wrong_number_in_a_chat_is_refused(change):

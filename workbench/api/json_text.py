@@ -39,16 +39,31 @@ def weigh(text: bytes, what: str = "body") -> None:
 def read_json(body: bytes) -> dict[str, Any]:
     """The body as a JSON object. Raises BadInput."""
     weigh(body)
+    text = ""
     try:
         text = body.decode("utf-8")
         found = json.loads(text) if len(text) < LONG else _read_long(text)
         if b"\\u" in body:  # half a surrogate pair is no text
             json.dumps(found, ensure_ascii=False).encode("utf-8")
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        raise BadInput("body: not JSON") from None
+    except (ValueError, RecursionError) as fault:
+        raise BadInput(f"body: {_why(fault, text)}") from None
     if not isinstance(found, dict):
         raise BadInput("body: not a JSON object")
     return found
+
+
+def _why(fault: Exception, text: str) -> str:
+    """What is wrong with a text that could not be read, and where, if that is known."""
+    if isinstance(fault, UnicodeDecodeError):
+        return f"not JSON in UTF-8: byte {fault.start} is none"
+    if isinstance(fault, UnicodeEncodeError):
+        return "half a surrogate pair (\\ud800 to \\udfff) is no text; send both or neither"
+    if isinstance(fault, RecursionError):
+        return "nested too deep; at most some 990 levels"
+    if isinstance(fault, json.JSONDecodeError):
+        where = f" at character {fault.pos}" if fault.doc is text else ""  # no piece of it
+        return f"not JSON: {fault.msg[:60].lower()}{where}"
+    return "not JSON" if "digit" not in str(fault) else "a number has over 4,300 digits; shorten it"
 
 
 def _read_long(text: str) -> Any:

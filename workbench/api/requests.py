@@ -164,14 +164,16 @@ def _common(fields: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(model, str):
         raise BadInput("model: give a model's name; GET /v1/models lists them")
     stream = fields.get("stream") or False
-    options = fields.get("stream_options") or {}
+    options = {} if fields.get("stream_options") is None else fields["stream_options"]
     if not isinstance(stream, bool) or not isinstance(options, dict):
         raise BadInput("stream: give true or false, and stream_options as an object")
+    if not isinstance(usage := options.get("include_usage") or False, bool):
+        raise BadInput("stream_options: give include_usage true or false")
     return {
         "model": model,
         "user": user,
         "stream": stream,
-        "usage": bool(options.get("include_usage", False)),
+        "usage": usage,
     }
 
 
@@ -195,6 +197,8 @@ def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
         stop=(stop,) if isinstance(stop, str) else stop,
         logit_bias=[(int(token), value) for token, value in bias.items()],
     )
+    if wish.min_tokens > wish.max_tokens:
+        raise BadInput(f"min_tokens: {wish.min_tokens}, of max_tokens {wish.max_tokens} at most")
     if wrong := lacking(wish):
         raise BadInput(wrong)
     return wish

@@ -90,6 +90,25 @@ def test_nothing_long_is_written_in_one_go(monkeypatch):
     assert whole == dumps(told) and max(map(len, pieces)) < len(whole) / 200
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b'{"a": 1 "b": 2}', "not JSON: expecting ',' delimiter at character 8"),
+        (b'{"a": "\xff"}', "not JSON in UTF-8: byte 7 is none"),
+        (b'\xef\xbb\xbf{"a": 1}', "bom"),
+        (b'{"a": "\\ud83d"}', "half a surrogate pair"),
+        (b'{"a": ' + b"[" * 60_000 + b"]" * 60_000 + b"}", "nested too deep"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "4,300 digits"),
+        (b'{"a": [' + b"1," * 20_000 + b"01]}", "not JSON"),
+    ],
+    ids=["comma", "utf-8", "mark", "surrogate", "deep", "digits", "long"],
+)
+def test_what_cannot_be_read_is_told_why(body, says):
+    with pytest.raises(BadInput) as fault:
+        read_json(body)
+    assert says in str(fault.value)
+
+
 DAMAGE = ["", ",", "[", "]", "{", "}", '"', "1", " ", "x", ":", "-", "."]
 
 

@@ -1,5 +1,7 @@
 """What a server says of itself: its models, its health, its counts, its OpenAPI document."""
 
+from collections.abc import Callable
+
 from prometheus_client import CONTENT_TYPE_LATEST
 from tornado.web import HTTPError
 
@@ -15,14 +17,23 @@ class Nothing(Handler):
         raise HTTPError(404, "no such address; GET /openapi.json tells those there are")
 
 
-class Models(Handler):
+class Told(Handler):
+    """What is read: HEAD asks for the same without its body (RFC 9110, section 9.1)."""
+
+    get: Callable[..., None]
+
+    def head(self, *names: str) -> None:
+        self.get(*names)
+
+
+class Models(Told):
     """`GET /v1/models`."""
 
     def get(self) -> None:
         self.write(answers.models(self.live))
 
 
-class Model(Handler):
+class Model(Told):
     """`GET /v1/models/{id}`."""
 
     def get(self, name: str) -> None:
@@ -31,7 +42,7 @@ class Model(Handler):
         self.write(answers.model(self.live))
 
 
-class Health(Handler):
+class Health(Told):
     """`GET /health`: 200 while the engine answers, 503 while it does not or stops."""
 
     def get(self) -> None:
@@ -40,7 +51,7 @@ class Health(Handler):
         self.write({})
 
 
-class Metrics(Handler):
+class Metrics(Told):
     """`GET /metrics`: Prometheus' text format."""
 
     def get(self) -> None:
@@ -48,7 +59,7 @@ class Metrics(Handler):
         self.write(self.live.counts.text(self.live.engine))
 
 
-class Document(Handler):
+class Document(Told):
     """`GET /openapi.json`."""
 
     def get(self) -> None:

@@ -52,6 +52,11 @@ class Handler(RequestHandler):
         line = (fault.log_message or "") if isinstance(fault, HTTPError) else ""
         if status in (429, 503):
             self.set_header("Retry-After", str(AGAIN))
+        if status == 405:
+            own, none = type(self), RequestHandler
+            its = [m for m in self.SUPPORTED_METHODS
+                   if getattr(own, m.lower()) is not getattr(none, m.lower())]  # fmt: skip
+            self.set_header("Allow", ", ".join(its))
         line = line.replace("%%", "%")  # tornado doubles it, for a formatting that is not ours
         self.finish(answers.error(line or self._reason, KINDS.get(status, "error")))
 
@@ -101,6 +106,9 @@ class Body(Handler):
         kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
         if kind != "application/json":
             raise HTTPError(415, "content type: send application/json")
+        coding = self.request.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding != "identity":
+            raise HTTPError(415, f"content encoding: {coding[:20]!r} is not undone; send it plain")
 
         def work() -> Made:
             try:

@@ -126,11 +126,25 @@ def test_a_wrong_request_gets_one_line(port, body, status, says):
     assert says in json.loads(text)["error"]["message"]
 
 
+def test_a_body_that_says_it_is_compressed_is_refused_and_not_read_as_plain(port):
+    status, text = ask(port, "/v1/completions", TEXT, {"Content-Encoding": "br"})
+    assert status == 415 and "send it plain" in text
+
+
 def test_other_addresses_and_methods_are_refused(port):
     assert ask(port, "/v1/images", TEXT)[0] == 404
     assert ask(port, "/")[0] == 404
     assert ask(port, "/v1/completions")[0] == 405
     assert ask(port, "/v1/completions", TEXT, {"Content-Type": "text/plain"})[0] == 415
+
+
+def test_what_is_read_answers_head_and_a_wrong_method_hears_the_right_ones(port):
+    assert ask(port, "/health", method="HEAD") == (200, "")
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    link.request("HEAD", "/v1/completions")
+    answer = link.getresponse()
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+    link.close()
 
 
 def test_a_bias_on_the_last_token_of_the_vocabulary_is_taken(port):

@@ -7,7 +7,7 @@ import logging
 import pytest
 from panel.widgets import Select
 
-from workbench.pages.frame.received import BYTES, EVENTS, LOGS, NEW, ROOT, Short, unlike_ours
+from workbench.pages.frame.received import BYTES, EVENTS, LOGS, NEW, ROOT, Short, told, unlike_ours
 
 SET = {"kind": "ModelChanged", "model": {"id": "p1"}, "attr": "value", "new": 3}
 
@@ -87,3 +87,9 @@ def test_of_a_choice_that_was_not_offered_the_log_has_a_line(caplog):
     for name in LOGS:
         logging.getLogger(name).removeFilter(only)
     assert "refused" in caplog.text and "Traceback" not in caplog.text and select.value == "a"
+
+
+def test_the_browser_hears_a_line_of_a_fault_and_no_path_of_this_machine():
+    heard = told({"text": "no\nsuch " + "x" * 9000, "traceback": 'File "/elsewhere/bokeh/x.py"'})
+    assert heard["text"].startswith("no such x") and len(heard["text"]) <= 200
+    assert heard["traceback"] is None

@@ -3,7 +3,8 @@
 Bokeh's protocol lets a browser replace the whole document, or give it any number of new models,
 each of which is laid out beside all there are; that kept everybody's pages waiting for minutes.
 It unpacks whatever bytes are sent, too.
-What it says of a message that it cannot take is one line in the log, without the message.
+What it says of a message that it cannot take is one line, to the browser and in the log, without
+the message.
 """
 
 import base64
@@ -23,6 +24,7 @@ LAID_OUT = {"RootAdded", "RootRemoved"}  # of whoever serves the page alone
 EVENTS = 1000  # in one message; a page's own have under ten
 NEW = 100  # models that one message brings along
 BYTES = 1 << 27  # of one message with what follows it; a file comes in parts of 10 MB
+LINE = 200  # characters of a fault
 GZIP, PART = 31, 1 << 20  # zlib's word for gzip; bytes unpacked at once
 ROOT = Path(__file__).resolve().parents[3]
 OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("engine", "widgets", "workbench"))
@@ -54,7 +56,17 @@ class Received(WSHandler):
         why = unlike_ours(message.msgtype, message.content)
         if why is not None and self.connection is not None:
             return self.connection.error(message, why)
-        return await super()._handle(message)
+        reply = await super()._handle(message)
+        if reply is not None and reply.msgtype == "ERROR":
+            reply.content = told(reply.content)
+        return reply
+
+
+def told(content: Any) -> dict[str, Any]:
+    """What a browser hears of a fault: one line. The library adds the traceback, with this
+    machine's paths."""
+    line = " ".join(str(content.get("text", "")).split())
+    return {"text": line[:LINE], "traceback": None}
 
 
 def unlike_ours(kind: Any, content: Any) -> str | None:

@@ -36,6 +36,8 @@ class Gate(Matcher):
         refused = self.access.stranger(request.headers)
         if refused is None and self._enters(request):
             return {"target_kwargs": {"enters": self.access}}
+        if "%00" in request.path:  # in no name of a file; asking the system for one fails
+            refused = refused or (400, "no name holds a NUL")
         if request.path != OPEN:
             refused = refused or self.access.refusal(request.headers)
         return None if refused is None else {"target_kwargs": {"refused": refused}}

@@ -28,6 +28,7 @@ from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
 from workbench.pages.embedded import EmbeddedPage
 from workbench.pages.frame.files import HANDLERS, hasten
+from workbench.pages.frame.queries import read_any
 from workbench.pages.frame.received import check_messages
 from workbench.pages.frame.shell import message_page
 from workbench.pages.frame.unknown import say_so
@@ -193,6 +194,7 @@ def make_server(
     check_messages(server._tornado)
     say_so(server._tornado, lambda: [each.slug for each in catalogue() if each.built])
     send_all()
+    read_any()
     greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now
     return server

@@ -75,3 +75,14 @@ def test_a_pressed_button_does_what_it_says_and_nothing_else_does():
     for count, place in enumerate([1, 0, 2, -1, None, "0", 1.0]):
         row.pressed = {"place": place, "count": count}
     assert done == ["b", "a"]
+
+
+@pytest.mark.parametrize("text", ["%C2%B2", "9" * 5000, "1e999", "%5B%5B"])
+def test_any_text_may_stand_in_an_address(port, text):
+    status, _, page = ask(port, f"/catalogue?q={text}")
+    assert status == 200 and "<title>Catalogue" in page and "</body>" in page
+
+
+def test_no_script_brings_a_page_elsewhere_and_no_name_holds_a_nul(port):
+    assert ask(port, '/study/autoload.js?bokeh-autoload-element="%2Balert(1)')[0] == 404
+    assert ask(port, "/static/js/%00")[0] == 400

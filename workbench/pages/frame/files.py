@@ -17,7 +17,7 @@ from bokeh.embed.util import RenderItem
 from bokeh.model import Model
 from jinja2 import Environment, FileSystemLoader, Template
 from panel.io.resources import LOCAL_DIST, Resources, bundle_resources, patch_model_css
-from panel.io.server import DocHandler
+from panel.io.server import AutoloadJsHandler, DocHandler
 from panel.io.state import set_curdoc
 from panel.models import AnyWidgetComponent, ReactiveESM
 from tornado.web import Application, RequestHandler
@@ -108,8 +108,14 @@ HANDLERS: list[tuple[str, type[RequestHandler]]] = [
 
 
 def hasten(application: Application) -> None:
-    """Let `application` (a Bokeh server's) send its pages in two parts."""
-    for rule in application.wildcard_router.rules:
+    """Let `application` (a Bokeh server's) send its pages in two parts.
+
+    Nor is there a script that brings a page into another's: nothing of ours asks for one, and
+    the library writes a name from its address into it as it stands.
+    """
+    rules = application.wildcard_router.rules
+    rules[:] = [rule for rule in rules if rule.target is not AutoloadJsHandler]
+    for rule in rules:
         if rule.target is DocHandler:
             rule.target = Page
 

@@ -20,7 +20,7 @@ from workbench.attention.page import link
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.shelf.runs_table import CSS, runs_table
 from workbench.pages.shelf.shelf import NAME, Shelf
-from workbench.pages.shelf.uploads import read_uploads
+from workbench.pages.shelf.uploads import UPLOAD, read_uploads
 from workbench.pages.suggested_views import suggested_views
 from workbench.pages.trace_tables import of_run
 from workbench.summary import rows
@@ -40,6 +40,7 @@ class RunsPage:
                                   margin=(10, 4, 10, 0))  # fmt: skip
         self.upload = pmui.FileInput(
             accept=".run,.json,.gz,.sqlite", multiple=True, margin=(0, 0, 6, 0),
+            max_total_file_size=UPLOAD,  # told before it is sent
             label="Open a run, a trace, or the traces of a job's ranks",
         )  # fmt: skip
         self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
@@ -51,7 +52,8 @@ class RunsPage:
         self.stage: Stage | None = None
         self.shell.on_dark(self._dark)
         self.choice.param.update(value=wanted, visible=bool(shelf.runs))
-        self.upload.param.watch(self._opened, "value")
+        # Also a file of the same bytes as the last one: whoever sends it waits for an answer.
+        self.upload.param.watch(self._opened, "value", onlychanged=False)
         self.choice.param.watch(self.show, "value")
         self.name.param.watch(self._renamed, "enter_pressed")
         self.tags.param.watch(self._tagged, "enter_pressed")
@@ -149,10 +151,8 @@ class RunsPage:
         return menu
 
     def _opened(self, event: Any) -> None:
-        if not event.new:
-            return
         try:
-            run, name = read_uploads(event.new, self.upload.filename)
+            run, name = read_uploads(event.new or [], self.upload.filename)
             name = self.shelf.keep(run, name)
         except BadInput as wrong:
             self._say(str(wrong))

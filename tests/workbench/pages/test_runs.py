@@ -5,7 +5,8 @@ import time
 from engine.core.run import Run
 from tests.engine.core.test_run import Counting, count
 from widgets.stage.stage import Stage
-from workbench.pages.runs import Figures
+from workbench.pages.runs import Figures, RunsPage
+from workbench.pages.shelf.shelf import Shelf
 
 
 def counted(figures):
@@ -34,3 +35,14 @@ def test_figures_are_told_anew_while_a_run_goes_on_and_when_it_ends(monkeypatch)
     assert seen == sorted(seen) and len(set(seen)) > 3
     assert counted(figures) == len(run.log) and "finished" in figures.pane.object
     stage.stop()
+
+
+def test_a_file_sent_again_and_one_that_is_empty_are_answered():
+    page = RunsPage(Shelf())
+    for names, data, said in (
+        (["a.run"], [b"x"], "a.run"), (["b.run"], [b"x"], "b.run"), (["b.run"], [b"x"], "b.run"),
+        *[(None, None, "nothing came")] * 2,  # no part of an empty one is sent
+    ):  # fmt: skip
+        page._say("")
+        page.upload._update_file(names, None, data)
+        assert said in page.fault.object

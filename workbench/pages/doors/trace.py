@@ -14,7 +14,7 @@ from widgets.theme import figure
 from workbench.pages.doors.door import CSS, WIDE, door, hint, ways, wrong
 from workbench.pages.frame.shell import address, html
 from workbench.pages.shelf.shelf import Shelf
-from workbench.pages.shelf.uploads import read_upload
+from workbench.pages.shelf.uploads import NOTHING, UPLOAD, read_upload
 
 REQUESTS = (".csv", ".jsonl")  # what lists requests and nothing else
 ABOUT = (
@@ -31,7 +31,7 @@ class TraceDoor:
         self.shelf = shelf
         self.file = pmui.FileInput(
             accept=".run,.json,.gz,.sqlite,.csv,.jsonl", label="Choose or drop a file",
-            **{**WIDE, "size": "medium"},
+            max_file_size=UPLOAD, **{**WIDE, "size": "medium"},
         )  # fmt: skip
         self.read = html(hint(ABOUT), CSS)
         self.onward = html("", CSS)
@@ -42,14 +42,14 @@ class TraceDoor:
         self.server.param.watch(lambda _: self.paint(self.dark), "value_input")
         self._opened: str | Path | None = None  # a run's name, or a trace of requests
         self.dark = False
-        self.file.param.watch(self._given, "value")
+        self.file.param.watch(self._given, "value", onlychanged=False)  # sent twice, told twice
 
     def _given(self, event: Any) -> None:
-        if not event.new:
-            return
         name = self.file.filename or "opened.run"
         self._opened = None
         try:
+            if not event.new:
+                raise BadInput(NOTHING)
             self._opened, self.read.object = opened(self.shelf, event.new, name)
         except BadInput as fault:
             self.read.object = wrong(fault)

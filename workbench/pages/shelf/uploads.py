@@ -11,6 +11,7 @@ from engine.core.run import Run
 from workbench.traces.read import SUFFIXES, log_of_ranks, open_log
 
 NAME = 200  # characters of a file's name that are kept
+NOTHING = "nothing came: the file is empty, or it was not sent; choose one again"
 UPLOAD = 256 << 20  # bytes of an opened file, at most
 
 
@@ -21,7 +22,7 @@ def read_uploads(data: Any, names: Any) -> tuple[Run, str]:
     listed = [str(name)[:NAME] for name in (names if isinstance(names, list) else [names]) if name]
     listed = [*listed, *["opened.run"] * len(files)][: len(files)]
     if not files or not all(isinstance(one, bytes) for one in files):
-        raise BadInput("no file in what was sent; choose one again")
+        raise BadInput(NOTHING)
     if len(files) == 1:
         return read_upload(files[0], listed[0]), listed[0]
     if sum(map(len, files)) > UPLOAD:

@@ -24,7 +24,11 @@ def numbers(of: Blocks) -> Tensor:
     if of.kind in FLOATS:
         return torch.from_numpy(np.frombuffer(of.data(), FLOATS[of.kind]).copy()).reshape(of.shape)
     found = codes(of)
-    assert found is not None
+    if found is None:
+        raise BadInput(
+            f"{of.path}: tensor {of.name!r} of shape {list(of.shape)} is of {of.kind} blocks; "
+            "only matrices are read of blocks: convert it to F32"
+        )
     return found.dequantised()
 
 

@@ -194,5 +194,8 @@ def _placed(
     for tensor in sorted(found.values(), key=lambda t: (t.start, t.bytes)):
         if tensor.start < end:
             raise cursor.bad(f"tensor {tensor.name[:80]!r} overlaps another")
+        # Between two lies what fills up to the alignment; more is of a type or shape told wrong.
+        if tensor.start >= end + alignment:
+            raise cursor.bad(f"{tensor.start - end} bytes before tensor {tensor.name[:80]!r}")
         end = tensor.start + tensor.bytes
     return found

@@ -19,6 +19,7 @@ from tokenizers import Tokenizer as Rules
 
 from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
+from engine.models.text.added import check_added
 from engine.models.text.letters import is_table, longest_change
 
 GROWTH = 16  # times that all rules before the model may lengthen a text; public ones stay under 4
@@ -86,6 +87,7 @@ def read_rules(file: Path) -> Rules:
     if getattr(rules.model, "dropout", None):  # of training: one text, other tokens each time
         rules.model.dropout = None
     check_rules(file, rules)
+    check_added(file, data, rules)
     return rules
 
 
@@ -136,6 +138,8 @@ def _dear(rules: Rules) -> str | None:
             growth *= _growth(rule) if name in PARTS else 1.0
             if growth > GROWTH:
                 return f"{name} makes a text over {GROWTH} times as long"
+            if (why := _fatal(rule)) is not None:
+                return f"{name} {why}"
             if rule.get("type") == "FixedLength" and not rule.get("length"):
                 return f"{name} cuts texts into pieces of no length"
             if name == "post_processor" and _around(rule) > AROUND:
@@ -154,6 +158,8 @@ def _dear_model(rules: Rules) -> str | None:
         return f"model looks up pieces with over {AFFIX} characters more"
     most = SCORED if type(model).__name__ == "Unigram" else PIECE
     held = rules.get_vocab(with_added_tokens=True)
+    if len(set(held.values())) < len(held) and type(model).__name__ != "Unigram":
+        return "two tokens of one number"
     if max(held.values(), default=0) >= NUMBERS:
         return f"a token of a number over {NUMBERS:,}"
     if any(len(token) > most for token in rules.get_vocab(with_added_tokens=False)):
@@ -199,6 +205,18 @@ def _growth(rule: dict[str, Any]) -> float:
         table = base64.b64decode(rule.get("precompiled_charsmap") or "")
         return 1.0 if longest_change(table) <= CHANGED else GROWTH + 1.0
     return 2.0 if kind == "ByteLevel" else 1.0  # a byte above 127 becomes a letter of two
+
+
+def _fatal(rule: dict[str, Any]) -> str | None:
+    """What the library fails at on texts of some kind, with a page on stderr."""
+    kind, told = rule.get("type"), rule.get("pattern")
+    if kind == "Replace" and isinstance(told, dict) and told.get("String") == "":
+        return "replaces what has no letters"
+    if kind == "Strip" and (rule.get("stop") or 0) > 0:
+        return "strips the ends of texts, which may be shorter"
+    if kind == "TemplateProcessing" and "'id': 'B'" in str(rule.get("single")):
+        return "puts a second text beside one"
+    return None
 
 
 def _around(rule: dict[str, Any]) -> int:

@@ -214,7 +214,7 @@ def _halved(text: Any) -> bool:
 def _text(value: Any) -> str | None:
     """A special token as Hugging Face writes it: a string, or an object with its content."""
     value = value.get("content") if isinstance(value, dict) else value
-    return value if isinstance(value, str) else None
+    return value if isinstance(value, str) and not _halved(value) else None
 
 
 def _template(settings: Fields, folder: Path) -> str | None:

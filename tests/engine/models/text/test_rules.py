@@ -84,6 +84,14 @@ DEAR = {
                                "max_input_chars_per_word": 100}},
     "much added": added(*(f"{at:01000d}" for at in range(ADDED // 1000 + 1))),
     "a long one added": added("a" * 5000),
+    "nothing replaced": {"normalizer": replace("b", String="")},
+    "an end stripped of a text that is shorter": {
+        "decoder": {"type": "Strip", "content": "a", "start": 0, "stop": 2},
+    },
+    "a second text beside one": around([WHOLE, {"Sequence": {"id": "B", "type_id": 0}}]),
+    "two tokens of one number": {
+        "model": {"type": "BPE", "vocab": {"a": 0, "b": 0}, "merges": []},
+    },
     "spaces searched from the begin": added(" ", lstrip=True),
 }  # fmt: skip
 
@@ -103,6 +111,17 @@ def test_rules_that_cost_too_much_are_refused_in_a_line(tmp_path, what):
     with pytest.raises(BadInput, match="refused$") as told:
         read_rules(path)
     assert str(told.value).startswith(str(path)) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("number", [1, 7, 1 << 31])
+def test_an_added_token_of_another_number_than_the_library_gives_it_is_refused(tmp_path, number):
+    """It would be read and written as another token."""
+    right, wrong = (added('["<c>\\"') for _ in range(2))
+    right["added_tokens"][0]["id"] = 2
+    wrong["added_tokens"][0]["id"] = number
+    assert read_rules(written(tmp_path, right)).token_to_id('["<c>\\"') == 2
+    with pytest.raises(BadInput, match=f"has number {number}, where the vocabulary leads to 2"):
+        read_rules(written(tmp_path, wrong))
 
 
 def test_a_long_table_of_letters_is_no_long_text(tmp_path):

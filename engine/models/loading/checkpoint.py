@@ -14,6 +14,7 @@ from engine.models.config import ModelConfig
 from engine.models.families.fields import read_json
 from engine.models.families.quantised import FIELD, method_of
 from engine.models.loading.formats import PICKLES, refuse_pickle
+from engine.models.loading.left_out import check_left_out
 from engine.models.loading.quantised_tensors import StoredCodes, stored_codes
 from engine.models.loading.safetensors_file import Stored, read_header
 from engine.models.loading.stacked_experts import StoredExpert, stored_expert
@@ -29,7 +30,8 @@ class Checkpoint(Mapping[str, Tensor]):
     def __init__(self, folder: Path, config: ModelConfig) -> None:
         held = _stored(folder)
         self.stored: dict[str, Stored | StoredCodes | StoredExpert] = {}
-        settings = read_json(inside(folder, "config.json")).get(FIELD)
+        raw = read_json(inside(folder, "config.json"))
+        settings = raw.get(FIELD)
         if settings is not None:
             method_of(settings, str(folder / "config.json"))
         for parameter in all_parameters(config):
@@ -51,6 +53,8 @@ class Checkpoint(Mapping[str, Tensor]):
                     f"config.json asks for {list(parameter.shape)}"
                 )
             self.stored[name] = found
+        read = {each.name: each for each in self.stored.values() if isinstance(each, Stored)}
+        check_left_out(held, read, config, raw)
         self.reading = Reading(str(folder), sum(each.bytes for each in self.stored.values()))
 
     def __getitem__(self, name: str) -> Tensor:

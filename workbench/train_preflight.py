@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
-from engine.core.limits import parse_json, read_bytes
+from engine.core.limits import parse_json, read_bytes, require_regular
 from engine.core.paths import datasets
 
 # What changes nothing that is learnt.
@@ -47,8 +47,7 @@ def full_name(knob: str) -> str:
 def check_data(data: str, model: str) -> None:
     """Raises BadInput for a file that is not there, and for a text without a tokenizer."""
     place = Path(data).expanduser()
-    if not place.is_file():
-        raise BadInput(f"{place}: no such file; give tokens (.npy, .bin) or a text")
+    require_regular(place, "give tokens (.npy, .bin) or a text")
     own = Path(model).expanduser()
     is_shipped = model == own.name and (datasets() / "models" / model).is_dir()
     if place.suffix in TOKENS or is_shipped:

@@ -152,6 +152,14 @@ def open_regular(path: Path) -> IO[bytes]:
         raise
 
 
+def require_regular(path: Path, instead: str) -> None:
+    """Raises BadInput where there is no regular file at `path`; `instead`: what to give."""
+    try:
+        open_regular(path).close()
+    except OSError as fault:
+        raise BadInput(f"{path}: {(fault.strerror or str(fault)).lower()}; {instead}") from None
+
+
 def regular(path: Path, name: str) -> Path:
     """`path` itself, for a library that opens files by their names: a regular file of at most the
     limit `name`. Raises as `read_bytes`."""

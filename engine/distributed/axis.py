@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.core.events import Span
 from engine.core.tags import tag
 from engine.distributed.device import settle
-from engine.distributed.faults import PeerGone
+from engine.distributed.faults import PeerGone, told
 from engine.distributed.merge import moved
 from engine.distributed.pieces import in_pieces
 from engine.distributed.program import Compute, Program, Receive, Send, Wait, run
@@ -133,7 +133,7 @@ class Axis:
             return act()
         except RuntimeError as fault:
             peer = self.members[(self.at + 1) % self.size]
-            raise PeerGone(peer, str(fault).splitlines()[0]) from None
+            raise PeerGone(peer, told(fault)) from None
         finally:
             self.rank.transport.say("")
 

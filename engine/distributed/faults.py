@@ -1,6 +1,7 @@
 """Faults of ranks (lost, hung, out of memory), each one line naming the rank; and injected ones."""
 
 import os
+import re
 import signal
 from collections.abc import Sequence
 from typing import Literal
@@ -28,6 +29,12 @@ class PeerGone(RuntimeError):
     def told(self) -> str:
         """Who was lost and why; at a barrier nobody knows who."""
         return f"lost {f'rank {self.peer}' if self.peer >= 0 else 'another rank'} ({self})"
+
+
+def told(fault: Exception) -> str:
+    """What torch says of a connection, less its source's line and its advice for its own logs."""
+    line = str(fault).splitlines()[0] if str(fault) else type(fault).__name__
+    return re.sub(r"^\[\S+:\d+\] |\.? This is typically caused by .*", "", line)
 
 
 class Garbled(Exception):

@@ -17,16 +17,15 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from torch import distributed as dist
-
 from engine.core.errors import BadInput
 from engine.distributed import heartbeats
 from engine.distributed.device import DeviceKind, require_devices
-from engine.distributed.rank import LOOPBACK, Place, Rank, Work, main
+from engine.distributed.rank import LOOPBACK, Place, Rank, Work, main, store
 from engine.distributed.record import Record
 from engine.distributed.watch import Watch
 
 MOST = 64  # ranks on one machine
+ENDING = 5.0  # seconds in which the server tells of an end; stopped, it tells nothing
 # What each rank would take a second or two to load, once: of torch's first backward pass and of its
 # first fully sharded module, and of the first kernel that numba compiled.
 PRELOADED = (
@@ -69,8 +68,8 @@ def launch(
     with ExitStack() as stack:
         meeting = stack.enter_context(listen(port))
         where = meeting.getsockname()[1]
-        store = dist.TCPStore(
-            LOOPBACK, where, None, True, timedelta(seconds=limit), wait_for_workers=False,
+        held = store(
+            LOOPBACK, where, None, True, timedelta(seconds=limit),
             master_listen_fd=meeting.detach(),
         )  # fmt: skip
         processes: list[BaseProcess] = []
@@ -97,7 +96,7 @@ def launch(
                 lines.stop[0] = 1
 
         found = Watch(processes, pipes, lines, limit, phases, look, tell).gather()
-        del store
+        del held
     return found
 
 
@@ -156,6 +155,6 @@ def _end(processes: list[BaseProcess], pipes: list[Connection]) -> None:
             process.kill()
     for process in processes:
         if process.pid is not None:
-            process.join()
+            process.join(ENDING)
     for pipe in pipes:
         pipe.close()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections import Counter
@@ -19,12 +20,13 @@ from engine.core.errors import BadInput
 from engine.core.events import AnyEvent
 from engine.distributed import heartbeats
 from engine.distributed.device import DeviceKind, device_of, nccl_group
-from engine.distributed.faults import PeerGone
+from engine.distributed.faults import PeerGone, told
 from engine.distributed.merge import lane
 from engine.distributed.record import Record, encode
 from engine.distributed.transport import Transport
 
 LOOPBACK = "127.0.0.1"
+LOOK = "check MASTER_ADDR and MASTER_PORT, and that the machine there can be reached"
 SLACK = 5.0  # seconds
 BEAT = 0.25  # seconds between signs of life
 
@@ -104,19 +106,31 @@ class Place:
     device: DeviceKind = "cpu"
 
 
+def store(
+    address: str, port: int, ranks: int | None, master: bool, within: timedelta, **more: Any
+) -> dist.TCPStore:
+    """What ranks find one another by. Raises BadInput where it cannot be reached or held there."""
+    try:
+        return dist.TCPStore(address, port, ranks, master, within, wait_for_workers=False, **more)
+    except RuntimeError as fault:
+        hint = "is the loopback interface up?" if address == LOOPBACK else LOOK
+        said = f"{address}:{port}: ranks cannot meet there ({told(fault)}); {hint}"
+        raise BadInput(said) from None
+
+
 class Meeting:
     """Where ranks find one another to make groups, and the seconds that any message may take.
 
-    Raises BadInput where the place's device is not there.
+    Raises BadInput where the place's device is not there, or nobody can meet there.
     """
 
     def __init__(self, place: Place, limit: float) -> None:
         self.device = device_of(place.device, place.local, place.here)
         self.within = timedelta(seconds=limit)
         master = place.rank == 0 and not place.hosted
-        self.store = dist.TCPStore(place.address, place.port, place.ranks, master, self.within,
-                                   wait_for_workers=False)  # fmt: skip
-        self._near = place.address in (LOOPBACK, "localhost")
+        self.store = store(place.address, place.port, place.ranks, master, self.within)
+        near = place.address in (LOOPBACK, "localhost")
+        self.here = LOOPBACK if near else facing(place.address, place.port)
         self._counts: Counter[str] = Counter()
 
     def count(self, name: str) -> int:
@@ -135,14 +149,30 @@ class Meeting:
         return nccl_group(dist.PrefixStore(name, self.store), rank, ranks, self.within)
 
     def group_at(self, store: dist.Store, rank: int, ranks: int) -> Any:
-        """A gloo group; its connections are bound to loopback where the meeting place is."""
+        """A gloo group; its connections are bound to where the meeting place is reached from.
+
+        Raises PeerGone where not all of its ranks come.
+        """
         make = dist.ProcessGroupGloo
         options = make._Options()  # type: ignore[attr-defined]
         options._timeout = self.within
-        options._devices = [
-            make.create_device(hostname=LOOPBACK) if self._near else make.create_default_device()
-        ]
-        return make(store, rank, ranks, options)
+        options._devices = [make.create_device(hostname=self.here)]
+        try:
+            return make(store, rank, ranks, options)
+        except RuntimeError as fault:
+            raise PeerGone(-1, f"no connection from {self.here}: {told(fault)}") from None
+
+
+def facing(address: str, port: int) -> str:
+    """This machine's own address on the way there. Its name may stand for loopback, as on Debian,
+    where others do not reach it. Raises BadInput where there is no way."""
+    try:
+        kind, _, _, _, there = socket.getaddrinfo(address, port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(kind, socket.SOCK_DGRAM) as asking:
+            asking.connect(there)  # sends nothing
+            return str(asking.getsockname()[0])
+    except OSError as fault:
+        raise BadInput(f"{address}: cannot be reached from here ({fault}); {LOOK}") from None
 
 
 def join(place: Place, limit: float, starter: Starter = ALONE) -> Rank:
@@ -161,10 +191,11 @@ def join(place: Place, limit: float, starter: Starter = ALONE) -> Rank:
 def main(place: Place, limit: float, lines: heartbeats.Heartbeats, pipe: Connection, work: Work,
          given: Any) -> None:  # fmt: skip
     """A launched process from beginning to end; leaves without the teardown that could hang."""
-    # A terminal's Ctrl-C, and a scheduler's request to end, go to all processes of a run: the
-    # launcher alone answers it, by asking its ranks to stop or by SIGKILL.
-    for request in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(request, signal.SIG_IGN)
+    # A terminal's Ctrl-C, its end, and a scheduler's request to end go to all processes of a run:
+    # the launcher alone answers it, by asking its ranks to stop or by SIGKILL.
+    for request in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, request):
+            signal.signal(getattr(signal, request), signal.SIG_IGN)
     threading.Thread(target=show_life, args=(lines, place.rank), daemon=True).start()
     record = Record(place.rank)
     try:

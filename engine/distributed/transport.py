@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.distributed import seal
-from engine.distributed.faults import Garbled, PeerGone
+from engine.distributed.faults import Garbled, PeerGone, told
 from engine.distributed.record import Half
 
 ALL_BITS = 0xFF  # every floating type reads this in each byte as NaN
@@ -174,7 +174,7 @@ class Transport:
             return act()
         except RuntimeError as fault:
             said = f"{task}: " if task else ""
-            raise PeerGone(peer, said + str(fault).splitlines()[0]) from None
+            raise PeerGone(peer, said + told(fault)) from None
 
 
 def _wait(work: Any, flat: Tensor) -> None:

@@ -138,6 +138,8 @@ def _main(argv: list[str] | None) -> int:
 
 def command() -> NoReturn:
     """The `workbench` command itself: `main`, and out, whatever still works in the background."""
+    # What torch's C++ logs of connections, stacks and all, is raised as well, and told in a line.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
     code = main()
     at_work = (thread for thread in threading.enumerate() if thread.name.startswith("run "))
     if code == INTERRUPTED or any(thread.daemon for thread in at_work):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.core.limits import read_bytes, regular
+from engine.core.limits import read_bytes, regular, require_regular
 from engine.models.text.tokenizer import Tokenizer
 
 PIECE = 1 << 20  # characters encoded at a time, cut at line ends
@@ -48,8 +48,7 @@ def read_tokens(path: str | Path, vocab: int, model: Path | None) -> TokenFile:
     Raises BadInput where the file cannot be read, is no token file or has ids the model lacks.
     """
     place = Path(path).expanduser()
-    if not place.is_file():
-        raise BadInput(f"{place}: no such file; give tokens (.npy, .bin) or a text")
+    require_regular(place, "give tokens (.npy, .bin) or a text")
     if place.suffix == ".npy":
         found = _npy(place)
     elif place.suffix == ".bin":

@@ -60,7 +60,7 @@ def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
     """
     require_place(config)
     place_config = on_ranks(config, place.ranks)
-    doing = [""]
+    doing = ["starting"]
     live.open(place_config, WallClock())
 
     def tell(record: Record) -> None:

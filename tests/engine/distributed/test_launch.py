@@ -1,20 +1,26 @@
 """Ranks as processes: what they exchange is recorded, and whoever fails is named, in time."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from datetime import timedelta
+from multiprocessing import forkserver
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 
 from engine.core.errors import BadInput
 from engine.core.events import Move
-from engine.distributed.faults import RankLost
+from engine.distributed import launch as launch_module
+from engine.distributed.faults import PeerGone, RankLost, told
 from engine.distributed.launch import launch, loaded_works, place_from
 from engine.distributed.merge import merged
+from engine.distributed.rank import LOOPBACK, Meeting, Place, facing, store
 from engine.training.parallel import rank_main
 from tests.engine.distributed import works
 
@@ -100,6 +106,48 @@ def test_no_process_is_left_when_a_person_stops():
     done = [int(r.array("pid")) for r in launch(works.pids, 2, limit=300)]
     assert os.getpid() not in done
     assert not [pid for pid in done if alive(pid)]
+
+
+def test_a_server_of_processes_that_stands_still_holds_nobody_up(monkeypatch):
+    monkeypatch.setattr(launch_module, "ENDING", 0.1)
+    (record,) = launch(works.deaf_to, 1, limit=300)
+    left_to_the_launcher = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}  # all that go to groups
+    assert left_to_the_launcher <= set(record.array("ignored").tolist())
+    pid = forkserver._forkserver._forkserver_pid
+
+    def stop_it():
+        os.kill(pid, signal.SIGSTOP)
+        raise KeyboardInterrupt
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launch(works.deadlock, 2, limit=300, poll=stop_it)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_nowhere_to_meet_is_one_line():
+    within = timedelta(seconds=1)
+    with pytest.raises(BadInput, match=r"ranks cannot meet there \(.*\); is the loopback") as found:
+        store(LOOPBACK, 1, 1, False, within)
+    with pytest.raises(BadInput, match="check MASTER_ADDR and MASTER_PORT, and that"):
+        store("nowhere.invalid", 1, 1, False, within)
+    with pytest.raises(BadInput, match=r"nowhere.invalid: cannot be reached from here"):
+        facing("nowhere.invalid", 1)
+    assert "\n" not in str(found.value)
+
+
+def test_connections_go_by_the_address_that_faces_the_others_and_who_stays_away_is_missed():
+    assert facing("127.0.0.9", 1) in (LOOPBACK, "127.0.0.9")  # whatever this machine is called
+    held = dist.TCPStore(LOOPBACK, 0, None, True, timedelta(seconds=9), wait_for_workers=False)
+    meeting = Meeting(Place(0, 2, "localhost", held.port), 0.2)
+    with pytest.raises(PeerGone, match="no connection from 127.0.0.1: "):
+        meeting.group("pair", 0, 2)
+
+
+def test_what_torch_says_of_a_connection_is_told_without_its_advice():
+    said = "[/a/gloo/pair.cc:537] Read error [::1]:3: Reset. This is typically caused by you.\nMore"
+    assert told(RuntimeError(said)) == "Read error [::1]:3: Reset"
 
 
 def test_a_port_in_use_is_one_line():

@@ -191,3 +191,9 @@ def planned_collectives(rank: Rank, given: dict[str, Any]) -> None:
         summed = x.clone()
         rank.transport.group.allreduce([summed]).wait()
         rank.record.put(f"torch/{name}", summed.numpy())
+
+
+def deaf_to(rank: Rank, given: object) -> None:
+    """Array ignored: the signals that a rank leaves to its launcher."""
+    deaf = [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN]
+    rank.record.put("ignored", np.array(sorted(deaf)))

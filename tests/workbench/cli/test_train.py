@@ -186,6 +186,7 @@ def test_knobs_are_listed(place: Path, capsys: pytest.CaptureFixture) -> None:
         pytest.param(signal.SIGTERM, "", marks=pytest.mark.slow),
         pytest.param(signal.SIGHUP, "", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "data=2", marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, "data=2", marks=pytest.mark.slow),
     ],
 )
 def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(

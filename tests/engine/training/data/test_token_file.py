@@ -1,5 +1,6 @@
 """Token files of every kind come in as one stream; what is none is one line."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,8 @@ def test_a_digest_knows_tokens_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("a.bin", b"", "0 bytes are no row"),
         ("a.txt", b"text", "no folder with a tokenizer.json"),
         ("missing.npy", None, "no such file"),
+        ("folder.npy", Path.mkdir, "not a plain file but a folder"),
+        ("pipe.bin", os.mkfifo, "not a plain file; copy what it gives into one"),
     ],
 )
 def test_what_is_no_token_file_is_one_line(
@@ -80,6 +83,8 @@ def test_what_is_no_token_file_is_one_line(
         np.save(tmp_path / name, data)
     elif isinstance(data, bytes):
         (tmp_path / name).write_bytes(data)
+    elif callable(data):
+        data(tmp_path / name)
     with pytest.raises(BadInput, match=says):
         read_tokens(tmp_path / name, 97, None)
 

@@ -5,9 +5,12 @@ killed on every rank of a mesh of four.
 """
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
+import torch.distributed as dist
 from safetensors.torch import load_file
 
 from engine.core.config import update
@@ -17,11 +20,12 @@ from engine.core.events import Level, Mark
 from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.distributed.faults import RankLost
-from engine.distributed.rank import Place
+from engine.distributed.rank import Place, Rank
 from engine.models.loading.load import load
 from engine.training.loop.precision import narrow
 from engine.training.loop.settings import Training
 from engine.training.trainer.config import TrainerConfig
+from engine.training.trainer.ranks import agreed
 from engine.training.trainer.run import run, run_as_rank
 from tests.engine.distributed.test_launch import alive
 from tests.engine.training.tiny import tiny, trainer
@@ -247,3 +251,12 @@ def test_torchruns_ranks_leave_the_models_own_folder_as_it_is_too(place: Path) -
     nowhere = Place(1, 2, "127.0.0.1", 9)
     with pytest.raises(BadInput, match="the model's own folder"):
         run_as_rank(asked, Live(Log()), nowhere)
+
+
+def test_ranks_that_were_given_other_settings_are_refused() -> None:
+    meeting = SimpleNamespace(store=dist.HashStore())
+    ranks = [cast(Rank, SimpleNamespace(rank=at, meeting=meeting)) for at in range(3)]
+    agreed(ranks[0], {"rate": 0.1, "data": "ab"})
+    agreed(ranks[1], {"rate": 0.1, "data": "ab"})
+    with pytest.raises(BadInput, match=r"rank 2: has rate = 0.2, another rank has 0.1; start all"):
+        agreed(ranks[2], {"rate": 0.2, "data": "ab"})

@@ -7,6 +7,7 @@ it should, the figure, and from both the finding.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from engine.core.config import Config
@@ -88,6 +89,24 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Taught:
+    """The models taught here that a figure rests on. `knobs`: the study's knobs that hold them;
+    `rivals`: those that the check opens itself, as they lie beside them (`find.beside`)."""
+
+    knobs: Mapping[str, str]
+    rivals: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each model once."""
+        return tuple(dict.fromkeys([*self.knobs.values(), *self.rivals]))
+
+    def at(self, folder: Path) -> Changes:
+        """Knob changes under which its models are those in a folder."""
+        return {knob: str(folder / name) for knob, name in self.knobs.items()}
+
+
+@dataclass(frozen=True)
 class Claim:
     """One sentence of a paper that can come out false here.
 
@@ -105,8 +124,9 @@ class Claim:
     sentence that does not come out stands like that; a weaker one that holds is none for it. A yes
     is the figure's own (`bears`); how far it goes is the finding's to say, beside the yes.
 
-    `held`: the rivals and workloads that its check asks, by name. `trainings`: how many of each
-    taught model its figure is of; of one, the interval is over problems. 0: on none does it rest.
+    `held`: the rivals and workloads that its check asks, by name. `taught`: the models taught here
+    that its figure rests on. The check sees one training of each, so its interval is over problems;
+    `workbench check --trainings` judges it over several.
     """
 
     id: str
@@ -122,7 +142,7 @@ class Claim:
     quick: Finding | None = None
     fails: tuple[Size, ...] = ()
     held: Comparison | None = None
-    trainings: int = 0
+    taught: Taught | None = None
 
     @property
     def breaks(self) -> tuple[Break, ...]:

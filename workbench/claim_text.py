@@ -1,8 +1,12 @@
 """Figures and findings of claims in words."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from widgets import theme
+from workbench.claim import Claim, Comparison, Outcome
 from workbench.finding import Figure
-from workbench.study import Comparison, Verdict
+from workbench.study import Verdict
 
 
 def written(value: float, unit: str = "") -> str:
@@ -45,10 +49,33 @@ def held_line(held: Comparison) -> str:
     return "; ".join([*parts, *([held.why] if held.why else [])])
 
 
-def over_line(trainings: int) -> str:
-    """What the interval of a claim about taught models is over; "" where it rests on none."""
-    if trainings == 0:
+def over_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
+    """What the interval of a claim about taught models is over, and what `over`, the record of
+    several trainings, says of others; "" where it rests on none."""
+    if claim.taught is None:
         return ""
-    if trainings == 1:
-        return "over problems, of one training of each model: of another training it says nothing"
-    return f"over {trainings} trainings of each model"
+    alone = "over problems, of one training of each model"
+    if over is None or len(over["trainings"]) < 2:
+        return f"{alone}: of another training it says nothing"
+    if not over["figure"]:
+        return f"{alone}; of {len(over['trainings'])}, too few to judge, {each_line(over)}"
+    return f"{alone}; of {over['figure']['n']} trainings: {trainings_line(claim, over)}"
+
+
+def trainings_line(claim: Claim, over: Mapping[str, Any]) -> str:
+    """The finding over trainings with its figure, that of each training, and what their checks
+    said."""
+    figure = Figure.of_row(over["figure"])
+    found = claim.told(Outcome("", "", bool(over["holds"]), figure=figure))
+    size = "small" if over["fast"] else "full"
+    return f"{found}, {in_words(figure)}; {each_line(over)}; at {size} size"
+
+
+def each_line(over: Mapping[str, Any]) -> str:
+    """Each training's own figure, the shipped one's first, and how many checks said yes."""
+    own = [Figure.of_row(each["figure"]) for each in over["trainings"] if each["figure"]]
+    yes = sum(each["holds"] for each in over["trainings"])
+    values = [written(figure.value, figure.unit) for figure in own]
+    noun = f" {own[-1].unit}" if own else ""
+    first = [value.removesuffix(noun) for value in values[:-1]]
+    return f"each {' · '.join([*first, *values[-1:]])}; the check says yes of {yes}"

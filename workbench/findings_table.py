@@ -36,16 +36,17 @@ def recorded() -> list[dict[str, Any]]:
     return rows
 
 
-def record(rows: Iterable[dict[str, Any]], path: Path) -> None:
-    """Write rows of verdicts into the record at `path`: theirs replaced, the others as they were.
+def record(rows: Iterable[Mapping[str, Any]], path: Path, names: Sequence[str] = KEPT) -> None:
+    """Write rows of verdicts into the record at `path`: theirs replaced, the others as they were;
+    `names`: what is kept of each.
 
     Raises BadInput for a file that is no record, and where it cannot be written.
     """
     kept = before(path)
-    kept |= {(r["slug"], r["claim"]): {name: r[name] for name in KEPT} for r in rows}
+    kept |= {(r["slug"], r["claim"]): {name: r[name] for name in names} for r in rows}
     order = {entry.slug: place for place, entry in enumerate(catalogue())}
-    rows = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    found = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
     write_text(path, f"[\n{lines}\n]\n", "the findings")
 
 
@@ -106,14 +107,15 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the table between its two marks in a Markdown file, and how many systems are built
-    where it has marks for that. Raises BadInput without a place for the table."""
+def put(path: Path, rows: Sequence[dict[str, Any]], below: str = "") -> None:
+    """Write the table between its two marks in a Markdown file, `below` under it, and how many
+    systems are built where it has marks for that. Raises BadInput without a place for the table."""
     text = marked(path, BEGIN, END)
     systems = catalogue()
     built = f"{sum(each.built for each in systems)} of the {len(systems)} systems"
     text = between(text, *BUILT, built)
-    write_text(path, between(text, BEGIN, END, f"\n{markdown(rows)}\n"), "the table")
+    more = f"\n{below}\n" if below else ""
+    write_text(path, between(text, BEGIN, END, f"\n{markdown(rows)}\n{more}"), "the table")
 
 
 def marked(path: Path, begin: str, end: str) -> str:

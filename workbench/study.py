@@ -25,6 +25,7 @@ from workbench.claim import (
     Grade,
     Outcome,
     RunConfig,
+    Taught,
     judge,
 )
 from workbench.finding import Figure, Finding, Reported
@@ -33,7 +34,8 @@ from workbench.sweep import Sweep
 
 __all__ = [
     "GRADES", "Break", "Changes", "Check", "Claim", "Comparison", "Figure", "Finding", "Grade",
-    "Outcome", "Regime", "Reported", "RunConfig", "Study", "Sweep", "Verdict", "check", "judge",
+    "Outcome", "Regime", "Reported", "RunConfig", "Study", "Sweep", "Taught", "Verdict", "check",
+    "judge",
 ]  # fmt: skip
 
 
@@ -112,7 +114,7 @@ class Verdict:
             "sentence": claim.sentence,
             "grade": claim.grade,
             "timed": claim.timed,
-            "trainings": claim.trainings,
+            "taught": list(claim.taught.names) if claim.taught else [],
             "paper": claim.paper,
             "reported": claim.reported.row() if claim.reported else None,
             "expected": outcome.expected,

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, to_dict, update
-from engine.models.config import ModelConfig
 from engine.recipes.begin import going_on
 from engine.recipes.example_card import card
 from engine.recipes.folder import saved_weights, write_json, write_model
@@ -31,6 +30,7 @@ from engine.training.loop.training_loop import Emit
 from engine.training.losses.examples import Source, cross_entropy, example_loss, train_examples
 
 FOLDER = "engine.recipes.from_examples"
+CHECKPOINT = "checkpoint.safetensors"
 HELD_OUT, FEW = 256, 16  # examples of the test side, for the loss; few to see that it works
 FAST = {
     "training.precision": "float32",  # narrow products are slow where a processor has none
@@ -100,38 +100,37 @@ def make_from_examples(
     A model it goes on from lies beside `out` or is trained there first.
     """
     recipe = update(recipe, FAST) if fast else recipe
+    start = out.parent / recipe.start if recipe.start else None
+    if start is not None and not (start / "recipe.json").exists():
+        make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
+    held_out = learn(recipe, out, start, FEW if fast else HELD_OUT, emit, clock)
+    measure(recipe, out, held_out, fast)
+    remove_checkpoint(out / CHECKPOINT)
+    return out
+
+
+def learn(
+    recipe: ExampleRecipe, out: Path, start: Path | None, count: int, emit: Emit, clock: Clock
+) -> list[Example]:
+    """Train a recipe and write the model into `out`, beside its checkpoint; so many examples that
+    nobody learnt from, by which it was judged. `start`: the folder of the model it goes on from."""
     tokenizer = recipe.tokenizer()
     config = recipe.llama(tokenizer.get_vocab_size())
     out.mkdir(parents=True, exist_ok=True)
-    checkpoint = out / "checkpoint.safetensors"
-    held_out = [
-        recipe.example(tokenizer, "test", number) for number in range(FEW if fast else HELD_OUT)
-    ]
+    held_out = [recipe.example(tokenizer, "test", number) for number in range(count)]
     weights = train_examples(
         config,
         recipe.training,
         source(recipe, tokenizer),
         emit=emit,
         clock=clock,
-        checkpoint=checkpoint,
-        start=_begun(recipe, config, out, emit, clock, fast) if recipe.start else None,
+        checkpoint=out / CHECKPOINT,
+        start=going_on(config, recipe.training.seed, saved_weights(start)[1]) if start else None,
         held_out=held_out,
         nats=recipe.nats,
     )
     write_model(out, config, weights, tokenizer)
-    measure(recipe, out, held_out, fast)
-    remove_checkpoint(checkpoint)
-    return out
-
-
-def _begun(
-    recipe: ExampleRecipe, config: ModelConfig, out: Path, emit: Emit, clock: Clock, fast: bool
-) -> dict[str, Tensor]:
-    """What training begins with: the model that the recipe goes on from."""
-    start = out.parent / recipe.start
-    if not (start / "recipe.json").exists():
-        make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
-    return going_on(config, recipe.training.seed, saved_weights(start)[1])
+    return held_out
 
 
 def source(recipe: ExampleRecipe, tokenizer: Tokenizer) -> Source:

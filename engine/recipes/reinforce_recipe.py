@@ -9,15 +9,19 @@ import torch
 
 from engine.core.clock import Clock
 from engine.core.config import Config, knob, to_dict, update
-from engine.models.config import ModelConfig
 from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.countdown.rounds import rounds
 from engine.recipes.countdown.scores import samples, scores
-from engine.recipes.example_recipe import Score, example_recipes, make_from_examples
+from engine.recipes.example_recipe import (
+    CHECKPOINT,
+    Score,
+    example_recipes,
+    make_from_examples,
+)
 from engine.recipes.folder import saved_weights, write_json, write_model
 from engine.recipes.reinforce_card import card
 from engine.training.loop.checkpoint import remove_checkpoint
-from engine.training.losses.reinforce import Emit, Reinforcement, Weights, reinforce
+from engine.training.losses.reinforce import Emit, Reinforcement, reinforce
 
 FAST = {"training.steps": 2, "training.problems": 2, "training.group": 4, "training.checkpoint": 1}
 
@@ -66,26 +70,26 @@ def make_reinforced(
     start = out.parent / recipe.start
     if not (start / "recipe.json").exists():
         make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
-    config, weights = saved_weights(start)
-    out.mkdir(parents=True, exist_ok=True)
-    checkpoint = out / "checkpoint.safetensors"
-    weights = reinforce(
-        config, recipe.training, weights, rounds(config, recipe.training, recipe.search),
-        emit=emit, clock=clock, checkpoint=checkpoint,
-    )  # fmt: skip
-    write(recipe, out, config, weights, fast)
-    remove_checkpoint(checkpoint)
-    return out
-
-
-def write(
-    recipe: ReinforcedRecipe, out: Path, config: ModelConfig, weights: Weights, fast: bool = False
-) -> None:
-    """The folder: weights, tokenizer of the model it began as, `recipe.json` and the card."""
-    write_model(out, config, weights, Tokenizer(out.parent / recipe.start).rules)
+    learn_by_reward(recipe, out, start, emit, clock)
     facts = _facts(recipe, out, fast)
     write_json(out / "recipe.json", facts)
     (out / "README.md").write_text(card(facts), encoding="utf-8")
+    remove_checkpoint(out / CHECKPOINT)
+    return out
+
+
+def learn_by_reward(
+    recipe: ReinforcedRecipe, out: Path, start: Path, emit: Emit, clock: Clock
+) -> None:
+    """Reinforce the model in `start` and write what becomes of it into `out`, with its tokenizer,
+    beside its checkpoint."""
+    config, weights = saved_weights(start)
+    out.mkdir(parents=True, exist_ok=True)
+    weights = reinforce(
+        config, recipe.training, weights, rounds(config, recipe.training, recipe.search),
+        emit=emit, clock=clock, checkpoint=out / CHECKPOINT,
+    )  # fmt: skip
+    write_model(out, config, weights, Tokenizer(start).rules)
 
 
 def _facts(recipe: ReinforcedRecipe, folder: Path, fast: bool) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from workbench.findings_table import (
     record,
     recorded,
 )
+from workbench.trainings.record import headlines, told
 
 README = Path(__file__).parents[2] / "README.md"
 ROW = {
@@ -64,7 +65,7 @@ def test_the_readme_counts_what_is_built_and_recorded(tmp_path):
     """`workbench catalogue --findings --markdown README.md` makes it so."""
     path = tmp_path / "README.md"
     path.write_text(README.read_text(encoding="utf-8"), encoding="utf-8")
-    put(path, recorded())
+    put(path, headlines(), told())
     assert path.read_text(encoding="utf-8") == README.read_text(encoding="utf-8")
     assert f"{sum(each.built for each in catalogue())} of the {len(catalogue())} systems" in (
         README.read_text(encoding="utf-8")

@@ -10,7 +10,8 @@ from engine.core.names import counted
 from engine.core.writing import written
 from workbench.catalogue import Entry, families, search, study
 from workbench.cli.output import follow, print_json, print_table, say
-from workbench.findings_table import HEAD, by_family, findings_of, put, recorded
+from workbench.findings_table import HEAD, by_family, findings_of, put
+from workbench.trainings import record
 
 ABOUT = "list every system, with its paper and whether it is built"
 
@@ -38,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    rows = recorded()
+    rows = record.headlines()
     if args.markdown and args.findings == args.predicted:
         raise BadInput("--markdown: of one table alone; add --findings or --predicted")
     if args.markdown and not Path(args.markdown).is_file():
@@ -55,8 +56,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json([{**e.row(), "findings": dict(findings_of(e.slug, rows))} for e in found])
     elif found:
-        rows = [(e.slug, e.family, "built" if e.built else "not built yet", e.title) for e in found]
-        print_table(("slug", "family", "", "system"), rows)
+        built = {True: "built", False: "not built yet"}
+        lines = [(each.slug, each.family, built[each.built], each.title) for each in found]
+        print_table(("slug", "family", "", "system"), lines)
         print(f"\n{counted(len(found), 'system')}, {sum(e.built for e in found)} built")
     else:
         print("nothing in the catalogue has these words")
@@ -84,11 +86,12 @@ def _pictures(slugs: Sequence[str], folder: Path) -> int:
 def _findings(rows: list[dict[str, object]], args: argparse.Namespace) -> int:
     table = by_family(rows)
     if args.markdown:
-        put(Path(args.markdown), rows)
+        put(Path(args.markdown), rows, record.told())
     elif args.json:
         print_json([dict(zip(HEAD, line, strict=True)) for line in table])
     else:
         print_table(HEAD, table)
+        print(f"\n{record.told()}")
     return 0
 
 

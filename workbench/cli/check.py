@@ -13,19 +13,21 @@ from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import SHORT, breaks_that_pass
 from workbench.claim_text import finding_line, in_words, over_line, written
-from workbench.cli import cost, predict
+from workbench.cli import cost, predict, trainings
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
 from workbench.finding import Figure
 from workbench.findings_table import KINDS
 from workbench.regime import Point
 from workbench.study import Study, Verdict, check
+from workbench.trainings import record
 
 ABOUT = """judge the claims of studies on this machine, or the cost model by measured tables
 
   workbench check --all --json                      every claim: figure, interval, finding
   workbench check batchllm --regimes                where does it hold, and where does it stop?
   workbench check flover --breaks --full            does every break make its claim say no?
+  workbench check hogwild --trainings 5             do claims hold of other trainings, too?
 
 `workbench check cost-model TABLE.csv …` prints the cost model's error by operator and device,
 `workbench check predictions TABLE.csv …` that of whole runs; --set tells what a table does not.
@@ -40,6 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--full", action="store_true", help="the settings the claims are stated for")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--regimes", action="store_true", help="the maps of where claims hold")
+    what.add_argument(
+        "--trainings", type=_trainings, metavar="N",
+        help="claims about taught models over N trainings of each, the shipped one and N-1 more; "
+        "those that are not kept on this machine yet are made first, which takes long",
+    )  # fmt: skip
     what.add_argument("--breaks", action="store_true", help="run what must make each claim say no")
     parser.add_argument(
         "--claim", metavar="ID", help="this claim alone; or one map by its name, with --regimes"
@@ -48,7 +55,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--long", action="store_true",
         help="of each claim its sentence, what was expected and found, and why (default of one)",
     )  # fmt: skip
-    parser.add_argument("--fresh", action="store_true", help="--regimes: draw known maps again")
+    parser.add_argument(
+        "--fresh", action="store_true", help="--regimes, --trainings: make again what is kept"
+    )
+    parser.add_argument(
+        "--kept", action="store_true", help="--trainings: judge those kept here, train none"
+    )
     parser.add_argument(
         "--save", metavar="PLACE", help="record findings in a file, or --regimes in a folder"
     )
@@ -65,6 +77,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _trainings(text: str) -> int:
+    """How many trainings: 2 to 64."""
+    if not text.isdecimal() or not 2 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number from 2 to 64")
+    return int(text)
+
+
 def run(args: argparse.Namespace) -> int:
     if args.slugs[:1] == [cost.NAME]:
         return cost.judge(args.slugs[1:], args.constants, args.held_out, args.json, args.save)
@@ -78,8 +97,12 @@ def run(args: argparse.Namespace) -> int:
     studies = [_asked(study(slug), args.claim) for slug in slugs]
     if args.save is not None:
         _check_save(args, slugs)
+    if args.kept and not args.trainings:
+        raise BadInput("--kept: of --trainings alone")
     if args.regimes:
         return _regimes(studies, args)
+    if args.trainings:
+        return trainings.judge(studies, args)
     if args.breaks:
         return _breaks(studies, args)
     verdicts: list[Verdict] = []
@@ -91,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 _print(verdict, fast=not args.full, is_long=is_long)
     rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
+    for row in rows:
+        row["over_trainings"] = record.of(row["slug"], row["claim"])
     if args.json:
         print_json(rows)
     elif not verdicts:
@@ -118,7 +143,8 @@ def _check_save(args: argparse.Namespace, slugs: list[str]) -> None:
     else:
         check_place(args.save)
         findings_table.before(place)
-    shipped = datasets() / (kept_maps.SHIPPED if args.regimes else findings_table.RECORD)
+    own = record.RECORD if args.trainings else findings_table.RECORD
+    shipped = datasets() / (kept_maps.SHIPPED if args.regimes else own)
     if (args.set or args.seed) and os.path.realpath(place) == os.path.realpath(shipped):
         raise BadInput(
             f"--save {args.save}: the shipped record is of the studies' own knobs and seed 0; "
@@ -157,8 +183,8 @@ def _print(verdict: Verdict, fast: bool, is_long: bool) -> None:
     print(f"       expected {outcome.expected}; found {outcome.measured}")
     if outcome.caution:
         print(f"       {outcome.caution}")
-    if claim.trainings:
-        print(f"       interval {over_line(claim.trainings)}")
+    if claim.taught is not None:
+        print(f"       interval {over_line(claim, record.of(verdict.slug, claim.id))}")
     print(f"       the paper: {claim.paper}")
     print(f"       finding: {finding_line(verdict)}\n", flush=True)
 

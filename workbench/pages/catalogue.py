@@ -10,11 +10,12 @@ import panel_material_ui as pmui
 
 from engine.core.names import counted
 from workbench.catalogue import Entry, catalogue, families, search
-from workbench.findings_table import HEAD, by_family, findings_line, findings_of, recorded
+from workbench.findings_table import HEAD, by_family, findings_line, findings_of
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.thumbnails import CSS as THUMBNAIL
 from workbench.pages.thumbnails import thumbnail
 from workbench.search.found_elsewhere import Elsewhere, nothing
+from workbench.trainings import record
 
 CSS = (
     THUMBNAIL
@@ -53,7 +54,7 @@ def findings_table(rows: Sequence[dict[str, Any]]) -> str:
     return (
         "<details class='card'><summary><span class='name'>What came out: "
         f"{counted(len(rows), 'claim')} and their findings</span></summary><div class='more'>"
-        f"{figures_table(by_family(rows), HEAD)}</div></details>"
+        f"{figures_table(by_family(rows), HEAD)}<p>{escape(record.told())}</p></div></details>"
     )
 
 
@@ -120,7 +121,7 @@ def _section(name: str, count: int, kind: str, cards: list[str]) -> str:
 def catalogue_page() -> Any:
     """The page, for one person."""
     shell = Shell("Catalogue", "catalogue")
-    rows = recorded()
+    rows = record.headlines()
     total, built = len(catalogue()), sum(entry.built for entry in catalogue())
     words = pmui.TextInput(
         label="Search",

@@ -84,6 +84,15 @@ def find(name: str) -> Found:
     raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
 
 
+def beside(model: str, name: str) -> str:
+    """The model of that name that lies in the same folder as `model`; else the shipped one. So a
+    rival comes from the same training's folder as what it is held against."""
+    own = Path(model).expanduser()
+    folder = own.parent / name
+    is_own = model not in shipped() and own.is_dir() and folder.is_dir()
+    return str(folder) if is_own else name
+
+
 def series() -> list[str]:
     """Names of shipped models that are there to be held against one another, "series/model"."""
     folder = datasets() / "models"

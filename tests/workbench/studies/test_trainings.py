@@ -1,9 +1,12 @@
-"""Claims about taught models: each says over what its interval is, problems or trainings."""
+"""Claims about taught models: each names them, and says over what its interval is."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from engine.models.loading.find import series, shipped
+from engine.recipes.trained_again import recipe_of
 from workbench.catalogue import study
 from workbench.claim_text import over_line
 from workbench.finding import Figure
@@ -12,13 +15,16 @@ from workbench.pages.verdicts.verdicts import Standing
 from workbench.study import Outcome, Verdict
 
 SYSTEMS = (
-    "adaptive-parallel-reasoning", "deepprune", "hogwild", "large-language-monkeys",
-    "multi-stream", "parathinker", "streaming-thinker", "threadweaver",
+    "adaptive-parallel-reasoning", "deepprune", "execution-guided", "hogwild",
+    "large-language-monkeys", "multi-stream", "next-frame-diffusion", "parallelbench",
+    "parathinker", "streaming-thinker", "threadweaver",
 )  # fmt: skip
-STEPS = {  # seconds of a step, whatever the weights are; intervals over rounds
+STEPS = {  # seconds of a step or passes of a frame, whatever the weights are
     ("hogwild", "beside-cost"), ("hogwild", "sharing-cost"), ("hogwild", "step-cost"),
-    ("parathinker", "overhead"),
+    ("parathinker", "overhead"), ("next-frame-diffusion", "fewer-passes"),
+    ("next-frame-diffusion", "frame-rate"),
 }  # fmt: skip
+WITHOUT = {"lists-diffusion-150k", "catch-frames-150k"}  # no recipe takes a seed of training
 CLAIMS = [
     pytest.param(slug, claim, id=f"{slug}-{claim.id}")
     for slug in SYSTEMS
@@ -27,18 +33,41 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize(("slug", "claim"), CLAIMS)
-def test_what_a_taught_model_reaches_says_of_how_many_trainings_it_is(slug, claim):
+def test_what_a_taught_model_reaches_names_the_model(slug, claim):
     rests = claim.grade != "exact" and (slug, claim.id) not in STEPS
-    assert (claim.trainings > 0) == rests
+    assert (claim.taught is not None) == rests
+    if claim.taught is None:
+        return
+    known = {*shipped(), *series(), *WITHOUT}
+    assert set(claim.taught.names) <= known
+    assert {name for name in claim.taught.names if recipe_of(name, 1) is None} <= WITHOUT
+    assert study(slug).configured(dict(claim.taught.knobs))
 
 
 def test_an_interval_over_problems_is_told_where_the_claim_is_read():
     claim = study("streaming-thinker").claim("accuracy")
-    assert dict(claim_card(Standing(claim), False)["facts"])["Interval"] == over_line(1)
+    alone = dict(claim_card(Standing(claim), False)["facts"])["Interval"]
+    assert alone == over_line(claim, None)
+    assert "of another training it says nothing" in alone
     outcome = Outcome("a", "b", True, figure=Figure.exact(0.0, "%"))
-    assert Verdict("streaming-thinker", claim, outcome).row()["trainings"] == 1
-    many = replace(claim, trainings=5)
-    told = dict(claim_card(Standing(many), False)["facts"])["Interval"]
-    assert told == "over 5 trainings of each model"
+    row = Verdict("streaming-thinker", claim, outcome).row()
+    assert json.loads(json.dumps(row))["taught"] == [
+        "ledger-700k", "ledger-streaming-700k", "ledger-batch-700k"
+    ]  # fmt: skip
     exact = study("streaming-thinker").claim("mask")
     assert "Interval" not in dict(claim_card(Standing(exact), False)["facts"])
+    assert over_line(exact, None) == ""
+
+
+def test_trainings_take_the_place_of_the_sentence_that_there_is_one_alone():
+    claim = study("hogwild").claim("fewer-steps")
+    figure = Figure(-16.0, -17.0, -15.0, "steps", 5)
+    each = {"figure": figure.row(), "holds": True}
+    over = {"figure": figure.row(), "holds": True, "trainings": [each] * 5, "fast": False}
+    told = dict(claim_card(Standing(claim), False, over=over)["facts"])["Interval"]
+    assert "of 5 trainings: reproduced in direction only, -16 steps" in told
+    assert "each -16 · -16 · -16 · -16 · -16 steps; the check says yes of 5; at full size" in told
+    few = {**over, "figure": None, "trainings": [each, {**each, "holds": False}]}
+    told = dict(claim_card(Standing(claim), False, over=few)["facts"])["Interval"]
+    assert "of 2, too few to judge, each -16 · -16 steps; the check says yes of 1" in told
+    assert over_line(replace(claim, taught=None), over) == ""

@@ -8,10 +8,11 @@ import panel_material_ui as pmui
 
 from engine.core.names import counted
 from workbench.catalogue import Entry, search, study
-from workbench.findings_table import findings_line, findings_of, recorded
+from workbench.findings_table import findings_line, findings_of
 from workbench.pages.doors.door import CSS, WIDE, door, hint
 from workbench.pages.frame.shell import address, html
 from workbench.search.found_elsewhere import nothing
+from workbench.trainings import record
 from workbench.vocabulary import words_of
 
 ROWS = 5  # systems shown
@@ -42,7 +43,7 @@ class ClaimDoor:
 
 def claims_list(text: str, dark: bool) -> str:
     """Systems whose paper says what `text` asks, the first one's claims and their findings."""
-    rows, found = recorded(), search(text)
+    rows, found = record.headlines(), search(text)
     if not found:
         return nothing(text, dark)
     called = "".join(

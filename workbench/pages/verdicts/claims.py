@@ -1,6 +1,6 @@
 """The claims beside a study's views: sentence, grade, the paper's figure, ours, the finding."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,27 @@ from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
 from workbench.regime_figure import said
 from workbench.study import Study
+from workbench.trainings import record
 
 TOLD = 3  # knobs of a person's own setting that a card names
 
 
-def claim_card(standing: Standing, stale: bool, own: Sequence[str] = ()) -> dict[str, Any]:
+def claim_card(
+    standing: Standing,
+    stale: bool,
+    own: Sequence[str] = (),
+    over: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """What one claim's card says; `stale`: judged for other knobs than those set now; `own`: the
-    knobs in which what it was judged for is not the study's own setting."""
+    knobs in which what it was judged for is not the study's own setting; `over`: what is recorded
+    of several trainings."""
     claim, outcome = standing.claim, standing.outcome
     kind, word = _word(standing, bool(own))
     rows = [("Paper", claim.paper)]
     if claim.held is not None:
         rows.append(("Beside", held_line(claim.held)))
-    if claim.trainings:
-        rows.append(("Interval", over_line(claim.trainings)))
+    if claim.taught is not None:
+        rows.append(("Interval", over_line(claim, over)))
     if outcome is not None:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
     rows.append(("Finding", _found(claim, outcome)))
@@ -158,8 +165,9 @@ class Claims:
 
     def _card(self, standing: Standing, config: Config) -> dict[str, Any]:
         of = standing.judged_for or standing.config
+        over = record.of(self.study.slug, standing.claim.id)
         if of is None:
-            return claim_card(standing, False)
+            return claim_card(standing, False, over=over)
         differing = changes(of, self.study.config)
         own = [f"{path} = {spelled(value)}" for path, value in differing.items()]
-        return claim_card(standing, of != config, own)
+        return claim_card(standing, of != config, own, over)

@@ -18,8 +18,9 @@ from workbench.studies.decoding._execution_guided import (
     same_as_plain,
     unguided,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
+PROGRAMS = Taught({"model": "list-programs-170k"})
 SWAPPED = Break(
     {"fault": "swapped"},
     mechanism=True,
@@ -58,6 +59,7 @@ STUDY = Study(
             paper="MBPP, DeepSeek-Coder 1.3B: 49.4% to 83.2%; DeepSeek-V3: 82.8% to 96.6% (the "
             "authors' repository, benchmark results), the best of a grid of settings each",
             grade="measured",
+            taught=PROGRAMS,
             check=above_unguided,
             reported=Reported(0.832 - 0.494, none=0.0, unit="%"),
             finding="weaker",
@@ -75,6 +77,7 @@ STUDY = Study(
             "first is taken that passes the same examples.",
             paper="not held against: the paper's rivals are other ways of prompting",
             grade="measured",
+            taught=PROGRAMS,
             check=above_sampling,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="contrary",
@@ -93,6 +96,7 @@ STUDY = Study(
             paper="γ of 0, 0.5, 1 and 3 are tried for each task (configuration in the authors' "
             "repository); what each solves alone is not in the abstract",
             grade="measured",
+            taught=PROGRAMS,
             check=beyond_alone,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="contrary",

@@ -1,5 +1,6 @@
 """Next-Frame Diffusion: frames of a game by diffusion, some made before their action is told."""
 
+from engine.diffusion.frames.model import SHIPPED
 from engine.diffusion.frames.run import FramesConfig, run
 from workbench.studies.decoding._next_frame_diffusion import (
     LOST,
@@ -12,8 +13,9 @@ from workbench.studies.decoding._next_frame_diffusion import (
     over_fewer_steps,
     same_frames,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
+FRAMES = Taught({}, rivals=(SHIPPED,))  # teacher and distilled
 KEEPS = Break(
     {"fault": "keeps"},
     mechanism=True,
@@ -88,6 +90,7 @@ STUDY = Study(
             paper="not held against: this project's own condition, the strongest plain rival; "
             "distillation makes few steps enough (abstract)",
             grade="measured",
+            taught=FRAMES,
             check=over_fewer_steps,
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",
@@ -118,6 +121,7 @@ STUDY = Study(
             sentence="Frames begun before the last one is clean are as good as those that wait.",
             paper="beats autoregressive baselines in visual quality (abstract), speculating",
             grade="measured",
+            taught=FRAMES,
             check=as_good,
             reported=Reported(-LOST, none=None, unit="%"),
             finding="undecided",
@@ -134,6 +138,7 @@ STUDY = Study(
             sentence="Distilled, four steps make better frames than the teacher's four.",
             paper="consistency distillation enables efficient inference with few steps (abstract)",
             grade="measured",
+            taught=FRAMES,
             check=few_steps,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="undecided",

@@ -1,5 +1,6 @@
 """ParallelBench: what masked-diffusion decoding loses by deciding several tokens at once."""
 
+from engine.diffusion.model import SHIPPED
 from engine.diffusion.run import DiffusionConfig, run
 from engine.inference.policies.unmasking import Confidence
 from workbench.studies.decoding._parallelbench import (
@@ -13,8 +14,9 @@ from workbench.studies.decoding._parallelbench import (
     of_the_joint,
     one_threshold,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
+LISTS = Taught({}, rivals=(SHIPPED,))
 PEEKS = Break(
     {"fault": "peeks"},
     mechanism=True,
@@ -80,6 +82,7 @@ STUDY = Study(
             sentence="Where tokens do not hang together, all of them may be decided at once.",
             paper="some list operations lose nothing (second hand)",
             grade="measured",
+            taught=LISTS,
             check=apart,
             reported=Reported(1.0, "equal", tolerance=1 - KEPT, unit="%"),
             finding="reproduced",
@@ -98,6 +101,7 @@ STUDY = Study(
             sentence="Where they hang together, deciding them at once spoils the answers.",
             paper="dramatic quality degradation under parallel decoding (abstract)",
             grade="measured",
+            taught=LISTS,
             check=falls,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",
@@ -110,6 +114,7 @@ STUDY = Study(
             sentence="How many answers are spoilt is what the bound says.",
             paper="dependence between tokens is what degrades quality (abstract)",
             grade="measured",
+            taught=LISTS,
             check=foretold,
             reported=Reported(0.0, "equal", tolerance=1 - KEPT, unit="%"),
             finding="reproduced",
@@ -122,6 +127,7 @@ STUDY = Study(
             sentence="A threshold that loses nothing of one task spoils another.",
             paper="strategies struggle to adapt to a task's difficulty (abstract)",
             grade="measured",
+            taught=LISTS,
             check=one_threshold,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",

@@ -10,6 +10,7 @@ import torch
 from engine.core.config import update
 from engine.core.events import Branch, Token
 from engine.core.log import Log
+from engine.models.loading.find import beside
 from engine.models.reference import dense
 from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.spawning.spawning import SpawningConfig, verdict_of
@@ -50,7 +51,8 @@ def rights(
     size = {"problems": count if fast else FULL, "first": FIRST, **TOGETHER}
     serial = changes.get("search") == "serial"
     alone = {"children": SpawningConfig().children, "fault": "none"} if serial else {}
-    log = run_config(update(config, {**size, **alone, **changes}))
+    model = beside(config.model, changes.get("model", config.model))
+    log = run_config(update(config, {**size, **alone, **changes, "model": model}))
     return scores_of(log)["right"], log
 
 

@@ -40,7 +40,6 @@ ALL: Changes = {"after": 0}  # every trace is let finish
 # A size of question that the judge was not taught: more sums, none of them too long.
 ELSEWHERE: Changes = {"task.parts": 4, "task.entries": 4, "sampling.temperature": 1.6}
 FEW: Changes = {"traces": 8}  # of each question, where all pairs are looked at
-ONE_TOKEN = Trained(read=1)  # the plainest judge that the shipped model makes
 
 
 def sized(
@@ -132,7 +131,13 @@ def _seen(config: PruningConfig, run_config: RunConfig) -> list[list[Pairs]]:
     """Each question's pairs, as the config's judge sees them, one that only looks whether traces
     are alike, and one that reads a token of each beside that."""
     threads = written(run_config(everyone(config)), asked(config))
-    return [compared(config, threads, judge) for judge in (None, SharedPrefix(), ONE_TOKEN)]
+    return [compared(config, threads, judge) for judge in (None, SharedPrefix(), one_token(config))]
+
+
+def one_token(config: PruningConfig) -> Trained:
+    """The plainest judge that the config's trained model makes, or the shipped one."""
+    judge = config.judge
+    return Trained(read=1, model=judge.model) if isinstance(judge, Trained) else Trained(read=1)
 
 
 def _said(found: Area) -> str:

@@ -3,6 +3,7 @@ of as many whose shares were fixed beforehand."""
 
 from engine.core.config import update
 from engine.core.intervals import of_mean, wilson
+from engine.models.loading.find import beside
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.shared_work import MODEL as SHARED
@@ -49,7 +50,8 @@ def steps_of(config: ReasoningConfig, crew: float, run_config: RunConfig, fast: 
 def dividing(config: ReasoningConfig) -> ReasoningConfig:
     """`config` with the model that was taught to divide a queue."""
     apart = config.layout.kind == "independent"
-    return update(config, {"model": SHARED, "layout": "independent" if apart else "contiguous",
+    layout = "independent" if apart else "contiguous"
+    return update(config, {"model": beside(config.model, SHARED), "layout": layout,
                            "sampling.temperature": 0.0, "requests": 0})  # fmt: skip
 
 

@@ -1,11 +1,14 @@
-"""Exact checks of StreamingThinker: logits against a forward from scratch, the mask, the order."""
+"""Checks of StreamingThinker: logits against a forward from scratch, the mask, the order, and how
+often each order of thinking is right."""
 
 import numpy as np
 
 from engine.core.config import update
 from engine.core.difference import largest
+from engine.core.intervals import wilson
 from engine.core.log import Log
 from engine.core.plot import Plot
+from engine.models.loading.find import beside
 from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig
 from engine.reasoning.streams.loop import open_streams
 from engine.reasoning.streams.reference import changed, from_scratch
@@ -15,6 +18,8 @@ from workbench.studies._read import Weights, weights_of
 from workbench.study import Changes, Figure, Outcome, RunConfig, Sweep
 
 CLOSE = 1e-4
+# Each taught its own order alone, on the same ledgers for as long, from what learnt every order.
+AT_ONCE, AFTER_ALL = "ledger-streaming-700k", "ledger-batch-700k"
 APART = 64  # where thoughts begin in training and in every forward from scratch
 
 
@@ -124,6 +129,37 @@ def whole(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
         figure=Figure.exact(distance),
         needed=CLOSE,
     )
+
+
+def accuracy(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same problems both ways, each by the model that was taught it alone; the difference with
+    its interval over problems."""
+    count, together = (192, 192) if fast else (1000, 250)
+    config = update(config, {"problems": together, "pace": 0.0, "virtual": True})
+    after = beside(config.model, AFTER_ALL)
+    rival: Changes = {"model": after, "policy": "batch", "shifting": False}
+    found: dict[str, list[bool]] = {"ours": [], "batch": []}
+    for first in range(0, count, together):
+        each = update(config, {"model": beside(config.model, AT_ONCE), "first": 100 * first})
+        for name, one in (("ours", each), ("batch", update(each, rival))):
+            found[name] += [wait.right for wait in waits(run_config(one))]
+    right = np.array(list(found.values()), float)
+    apart = Figure.mean(right[0] - right[1], "%")
+    shares = [f"{one.mean():.1%} {span(one)}" for one in right]
+    return Outcome(
+        "no less often right than batch thinking (95% interval)",
+        f"streaming {shares[0]}, batch {shares[1]}, difference {apart.low:+.1%} to "
+        f"{apart.high:+.1%}; n = {count}",
+        apart.low >= 0,
+        figure=apart,
+        needed=0.0,
+    )
+
+
+def span(right: np.ndarray) -> str:
+    """The 95% interval of a share."""
+    low, high = wilson(float(right.sum()), len(right))
+    return f"({low:.1%} to {high:.1%})"
 
 
 def over_the_pace() -> tuple[Sweep, ...]:

@@ -2,10 +2,12 @@
 
 from engine.reasoning.spawning.spawning import SpawningConfig, run
 from workbench.studies.reasoning._adaptive_parallel_reasoning import (
+    ALONE,
     CLOSE,
     CONTEXT,
     CRITICAL,
     IMITATED,
+    SERIAL,
     checker,
     equal_context,
     equal_critical,
@@ -18,8 +20,12 @@ from workbench.studies.reasoning._adaptive_parallel_reasoning import (
     with_context,
     with_critical,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
+IMITATING = Taught({"model": IMITATED}, rivals=(ALONE,))
+REINFORCED = {"model": "countdown-reinforced"}
+BY_REWARD = Taught(REINFORCED, rivals=(IMITATED,))
+BOTH_BY_REWARD = Taught(REINFORCED, rivals=(IMITATED, SERIAL))
 NARROW = (
     "the map says for which contexts: at 256 tokens, all that the model has, no difference can be "
     "told (3.6 points [-0.1, 7.3], 1,000 problems), nor at 80. "
@@ -56,7 +62,7 @@ STUDY = Study(
             sentence="With contexts of equal length, spawned threads solve more than one search.",
             paper="75.5% against 57.3% with 4k contexts, imitating; 83.4% against 60.0% reinforced",
             grade="measured",
-            trainings=1,
+            taught=IMITATING,
             check=equal_context,
             reported=Reported(0.755 - 0.573, none=0.0, unit="%"),
             finding="reproduced",
@@ -68,7 +74,7 @@ STUDY = Study(
             sentence="With equally many tokens one after the other, spawned threads solve more.",
             paper="75.2% against 57.3% at about 5,000 ms",
             grade="measured",
-            trainings=1,
+            taught=IMITATING,
             check=equal_critical,
             reported=Reported(0.752 - 0.573, none=0.0, unit="%"),
             finding="weaker",
@@ -85,7 +91,7 @@ STUDY = Study(
             paper="80.1% against 66.6% at 20k total tokens, the rival a vote of seven searches; "
             "below 4k tokens threads solve less (section 4.1)",
             grade="measured",
-            trainings=1,
+            taught=IMITATING,
             check=equal_total,
             reported=Reported(0.801 - 0.666, none=0.0, unit="%"),
             finding="contrary",
@@ -103,7 +109,7 @@ STUDY = Study(
             sentence="The reinforced model solves more than the one that only imitates.",
             paper="83.4% against 75.5% with 4k contexts; children rise from 6.1 to 8.2",
             grade="measured",
-            trainings=1,
+            taught=BY_REWARD,
             check=reinforced,
             reported=Reported(0.834 - 0.755, none=0.0, unit="%"),
             finding="reproduced",
@@ -120,7 +126,7 @@ STUDY = Study(
             sentence="Both reinforced, spawned threads solve 23.4 points more than serial search.",
             paper="83.4% against 60.0% with 4k contexts",
             grade="measured",
-            trainings=1,
+            taught=BOTH_BY_REWARD,
             check=over_serial,
             reported=Reported(0.834 - 0.600, none=0.0, unit="%"),
             finding="reproduced",

@@ -25,8 +25,10 @@ from workbench.study import (
     Reported,
     Study,
     Sweep,
+    Taught,
 )
 
+BOTH = Taught({"model": "part-sums-500k", "judge.model": "agreement-100k"})
 JUDGES: dict[str, Changes] = {
     "trained judge": {"judge": "trained"},
     "shared prefix": {"judge": "shared_prefix"},
@@ -109,7 +111,7 @@ STUDY = Study(
             paper="AUROC 0.87 (0.71 on models never seen, second version), 0.58 by sentence "
             "embeddings",
             grade="measured",
-            trainings=1,
+            taught=BOTH,
             check=foresees,
             reported=Reported(0.29, none=0.0),
             finding="contrary",
@@ -136,7 +138,7 @@ STUDY = Study(
             sentence="What pruning leaves is right within 3 points of all traces.",
             paper="accuracy within 3 points of letting all traces finish",
             grade="measured",
-            trainings=1,
+            taught=BOTH,
             check=as_right,
             reported=Reported(-CLOSE, unit="%"),
             finding="undecided",
@@ -149,7 +151,7 @@ STUDY = Study(
             sentence="Pruning is right more often than as many tokens in fewer whole traces.",
             paper="no figure: the paper holds pruning against all traces, not against fewer",
             grade="measured",
-            trainings=1,
+            taught=BOTH,
             check=over_fewer,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="undecided",
@@ -164,7 +166,7 @@ STUDY = Study(
             sentence="Pruning saves over 80% of tokens.",
             paper="more than 80% of tokens saved (65.7% to 88.5%, second version)",
             grade="measured",
-            trainings=1,
+            taught=BOTH,
             check=saves,
             reported=Reported(SAVED, none=0.0, unit="%"),
             finding="weaker",
@@ -183,7 +185,7 @@ STUDY = Study(
             sentence="What the judge reads costs less than what pruning saves.",
             paper="not stated: tokens of the judge are not among those counted",
             grade="direction",
-            trainings=1,
+            taught=BOTH,
             check=pays,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",

@@ -30,8 +30,10 @@ from workbench.study import (
     Regime,
     Reported,
     Study,
+    Taught,
 )
 
+DIVIDES = Taught({"model": SHARED})
 UNTURNED = "queries are not turned to where a block stands"
 COPIED = Break({"fault": "copied"}, True, "a page is copied for each who comes to see it")
 APART = Break({"fault": "apart"}, True, "each worker takes a forward pass of its own")
@@ -124,7 +126,7 @@ STUDY = Study(
             sentence="Workers who read each other divide a queue of work and need fewer steps.",
             paper="LIMO and LiveCodeBench solved within fewer forward passes (section 4, figures)",
             grade="direction",
-            trainings=1,
+            taught=DIVIDES,
             check=fewer_steps,
             reported=Reported(0.0, "less", none=0.0, unit="steps"),
             finding="reproduced",
@@ -140,7 +142,7 @@ STUDY = Study(
             sentence="They need fewer steps than workers whose shares were fixed beforehand.",
             paper="independent sub-tasks fixed by a framework do not suit every task (abstract)",
             grade="modelled",
-            trainings=1,
+            taught=DIVIDES,
             check=over_fixed_shares,
             reported=Reported(0.0, "less", none=0.0, unit="steps"),
             finding="contrary",

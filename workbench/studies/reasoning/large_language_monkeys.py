@@ -29,9 +29,11 @@ from workbench.study import (
     Reported,
     RunConfig,
     Study,
+    Taught,
 )
 
 GREEDY: Changes = {"temperature": 0.0}
+MULTIPLIES = Taught({"model": "multiply-1m"})
 ALIKE = Break({"fault": "one_seed"}, True, "all samples draw by one seed"), Break(GREEDY)
 FORM: Changes = {"verifier": "readable"}
 
@@ -94,7 +96,7 @@ STUDY = Study(
             sentence="Coverage grows with the samples as an exponentiated power law.",
             paper="c ≈ exp(a k^b): often modelled with an exponentiated power law (abstract)",
             grade="measured",
-            trainings=1,
+            taught=MULTIPLIES,
             check=law,
             reported=Reported(0.0, "equal", tolerance=NEAR, unit="%"),
             finding="reproduced",
@@ -110,7 +112,7 @@ STUDY = Study(
             sentence="It does so over four orders of magnitude of samples.",
             paper="coverage scales with samples over four orders of magnitude (abstract)",
             grade="measured",
-            trainings=1,
+            taught=MULTIPLIES,
             check=orders,
             reported=Reported(ORDERS, none=0.0, unit="orders of magnitude"),
             finding="weaker",
@@ -126,7 +128,7 @@ STUDY = Study(
             "MATH from 100 samples to 10,000 coverage goes from 82.9% to 98.44%, the best choice "
             "without a verifier from 40.50% to 41.41% (section 1)",
             grade="measured",
-            trainings=1,
+            taught=MULTIPLIES,
             check=plateau,
             reported=Reported((0.9844 - 0.829) - (0.4141 - 0.405), none=0.0, unit="%"),
             finding="weaker",

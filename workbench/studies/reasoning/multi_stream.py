@@ -4,6 +4,7 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.events import Span
+from engine.models.loading.find import beside
 from engine.reasoning.multi_stream.config import StreamsConfig
 from engine.reasoning.multi_stream.multi_stream import run
 from engine.reasoning.streams.responses import reactions, verdicts
@@ -15,10 +16,23 @@ from workbench.studies.reasoning._multi_stream import (
     mask,
     same_as_scratch,
 )
-from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
+from workbench.study import (
+    Break,
+    Changes,
+    Claim,
+    Figure,
+    Outcome,
+    Regime,
+    Reported,
+    RunConfig,
+    Study,
+    Taught,
+)
 
 TURNS = (1, 2, 4, 6)  # numbers read before they are thought of
+MODEL = "running-sum-400k"
 ALONE = "running-sum-turns-400k"  # taught a single stream's turns alone, for as long
+TAUGHT = Taught({"model": MODEL}, rivals=(ALONE,))
 BEST, LONG = 1, 6  # the shortest turns react soonest, and err no more (`accuracy` tries all)
 IN_WORDS = "the paper states who sees whom in words, without a figure"
 SOONER = 0.7
@@ -33,7 +47,7 @@ def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
 
 def at_turn(config: StreamsConfig, turn: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The same beside turns of another length."""
-    in_turns = {**RIVAL, "turn": int(turn)}
+    in_turns = {**rival(config), "turn": int(turn)}
     side = update(config, {"virtual": True, "pace": config.pass_s, "problems": 1})
     ours: list[float] = []  # of each problem: passes to an answer, on average
     theirs: list[float] = []
@@ -57,7 +71,9 @@ def at_turn(config: StreamsConfig, turn: float, run_config: RunConfig, fast: boo
     )
 
 
-RIVAL = {"form": "in turns", "model": ALONE}
+def rival(config: StreamsConfig) -> Changes:
+    """A single stream by the model that was taught nothing else."""
+    return {"form": "in turns", "model": beside(config.model, ALONE)}
 
 
 def pass_times(config: StreamsConfig, turn: int, run_config: RunConfig) -> dict[str, float]:
@@ -97,7 +113,7 @@ def seconds_at_turn(
     theirs: list[float] = []
     for first in range(6 if fast else 60):
         pair = []
-        for way in ({"form": config.form}, RIVAL):
+        for way in ({"form": config.form}, rival(config)):
             changes = {**way, "first": 1000 * first, "pass_s": lasts[way["form"]]}
             answers, _ = reactions(run_config(update(config, changes)))
             pair.append(float(np.mean([one.seconds for one in answers] or [np.nan])))
@@ -120,7 +136,7 @@ def accuracy(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
     model that was taught nothing else, at the best length of turn."""
     config = update(config, {"virtual": True, "problems": 64 if fast else 500})
     ours_P = right(config, run_config)
-    alone = update(config, RIVAL)
+    alone = update(config, rival(config))
     others = {turn: right(update(alone, {"turn": turn}), run_config) for turn in TURNS}
     best = max(others, key=lambda turn: float(others[turn].mean()))
     apart = Figure.mean(ours_P - others[best], "%")
@@ -203,7 +219,7 @@ STUDY = Study(
             sentence="It reacts to a question in fewer passes than a single stream.",
             paper="a single stream cannot react to new information while writing (abstract)",
             grade="modelled",
-            trainings=1,
+            taught=TAUGHT,
             check=reaction,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
@@ -217,7 +233,7 @@ STUDY = Study(
             sentence="It reacts in less time than a single stream, where rows come as passes go.",
             paper="efficiency through parallelisation (abstract); no figure is given",
             grade="modelled",
-            trainings=1,
+            taught=TAUGHT,
             timed=True,
             check=reaction_time,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
@@ -236,7 +252,7 @@ STUDY = Study(
             sentence="Quality is on par with a single stream's.",
             paper="quality on par with single streams on its tasks",
             grade="measured",
-            trainings=1,
+            taught=TAUGHT,
             check=accuracy,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="undecided",

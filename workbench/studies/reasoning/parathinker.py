@@ -33,8 +33,10 @@ from workbench.study import (
     RunConfig,
     Study,
     Sweep,
+    Taught,
 )
 
+PATHS = Taught({"model": "countdown-paths"})
 LATER = 1.071  # times one path's latency, in the paper
 ALONE: Changes = {"width": 1}
 BLIND: Changes = {"sees": 1}
@@ -141,7 +143,7 @@ STUDY = Study(
             paper="12.3% (1.5B) and 7.5% (7B) over sequential models with 8 paths (abstract); 8 "
             "paths of 16k tokens 63.2%, one of 32k 50.9% (model card of ParaThinker-1.5B)",
             grade="measured",
-            trainings=1,
+            taught=PATHS,
             check=wider,
             reported=Reported(0.123, none=0.0, unit="%"),
             finding="reproduced",
@@ -155,7 +157,7 @@ STUDY = Study(
             sentence="With as many tokens in all, width is more effective than depth.",
             paper="width is a more effective and efficient way than depth (abstract)",
             grade="measured",
-            trainings=1,
+            taught=PATHS,
             check=equal_total,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="contrary",
@@ -173,7 +175,7 @@ STUDY = Study(
             paper="paths are synthesized into a superior final answer (abstract); 4.3 points "
             "(1.5B) and 2.0 (7B) above majority voting (second hand: a summary of the paper)",
             grade="measured",
-            trainings=1,
+            taught=PATHS,
             check=said,
             reported=Reported(0.043, none=0.0, unit="%"),
             finding="contrary",

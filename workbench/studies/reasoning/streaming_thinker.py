@@ -3,11 +3,13 @@
 import numpy as np
 
 from engine.core.config import update
-from engine.core.intervals import wilson
 from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig, run
 from engine.reasoning.streams.responses import Wait, waits
 from workbench.studies.reasoning._streaming_thinker import (
+    AFTER_ALL,
+    AT_ONCE,
     CLOSE,
+    accuracy,
     mask,
     order,
     over_the_pace,
@@ -24,13 +26,14 @@ from workbench.study import (
     Reported,
     RunConfig,
     Study,
+    Taught,
 )
 
 IN_WORDS = "the paper states the mask and what it leaves equal in words, without a figure"
 BETWEEN = 3.0  # passes between two tokens of the input
 SHIFTED = "what arrives shifts the positions of thoughts"
-# Each taught its own order alone, on the same ledgers for as long, from what learnt every order.
-AT_ONCE, AFTER_ALL = "ledger-streaming-700k", "ledger-batch-700k"
+WAITS = Taught({"model": "ledger-700k"})
+EACH_ALONE = Taught({"model": "ledger-700k"}, rivals=(AT_ONCE, AFTER_ALL))
 ONSET, SOONER = 0.8, 0.6  # the paper's: tokens waited for before a thought, latency of the answer
 
 
@@ -99,36 +102,6 @@ def seconds(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome
         figure=cut,
         needed=SOONER,
     )
-
-
-def accuracy(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same problems both ways, each by the model that was taught it alone; the difference with
-    its interval over problems."""
-    count, together = (192, 192) if fast else (1000, 250)
-    config = update(config, {"problems": together, "pace": 0.0, "virtual": True})
-    rival: Changes = {"model": AFTER_ALL, "policy": "batch", "shifting": False}
-    found: dict[str, list[bool]] = {"ours": [], "batch": []}
-    for first in range(0, count, together):
-        each = update(config, {"model": AT_ONCE, "first": 100 * first})
-        for name, one in (("ours", each), ("batch", update(each, rival))):
-            found[name] += [wait.right for wait in waits(run_config(one))]
-    right = np.array(list(found.values()), float)
-    apart = Figure.mean(right[0] - right[1], "%")
-    shares = [f"{one.mean():.1%} {span(one)}" for one in right]
-    return Outcome(
-        "no less often right than batch thinking (95% interval)",
-        f"streaming {shares[0]}, batch {shares[1]}, difference {apart.low:+.1%} to "
-        f"{apart.high:+.1%}; n = {count}",
-        apart.low >= 0,
-        figure=apart,
-        needed=0.0,
-    )
-
-
-def span(right: np.ndarray) -> str:
-    """The 95% interval of a share."""
-    low, high = wilson(float(right.sum()), len(right))
-    return f"({low:.1%} to {high:.1%})"
 
 
 STUDY = Study(
@@ -202,7 +175,7 @@ STUDY = Study(
             sentence="80% fewer tokens are waited for before the first thought.",
             paper="80% reduction in token waiting before the onset of reasoning (abstract)",
             grade="modelled",
-            trainings=1,
+            taught=WAITS,
             check=token_waits,
             reported=Reported(ONSET, none=0.0, unit="%"),
             finding="reproduced",
@@ -218,7 +191,7 @@ STUDY = Study(
             sentence="The answer comes in over 60% less latency, counted in passes.",
             paper="over 60% reduction in time-level latency to the final answer (abstract)",
             grade="modelled",
-            trainings=1,
+            taught=WAITS,
             check=passes_waited,
             reported=Reported(SOONER, none=0.0, unit="%"),
             finding="reproduced",
@@ -234,7 +207,7 @@ STUDY = Study(
             sentence="The answer comes in over 60% less time after the end of the input.",
             paper="over 60% reduction in time-level latency to the final answer (abstract)",
             grade="measured",
-            trainings=1,
+            taught=WAITS,
             timed=True,
             check=seconds,
             reported=Reported(SOONER, none=0.0, unit="%"),
@@ -251,7 +224,7 @@ STUDY = Study(
             sentence="Performance is comparable to batch thinking.",
             paper="performance comparable to batch thinking (abstract); no figure is given",
             grade="measured",
-            trainings=1,
+            taught=EACH_ALONE,
             check=accuracy,
             reported=Reported(0.0, "more", unit="%"),
             finding="contrary",

@@ -1,0 +1,84 @@
+"""What claims came to over several trainings, as recorded in `trainings.json` of the shipped data.
+
+Written by `workbench check --trainings 5 --save`. Where it has a figure over trainings that was
+judged at no smaller a size, that one heads the claim in tables of findings: it answers the wider
+question. What the shipped model alone came to stays in `findings.json`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import BadInput
+from engine.core.limits import parse_json, read_bytes
+from engine.core.names import counted
+from engine.core.paths import dataset
+from workbench import findings_table
+
+RECORD = "trainings.json"
+KEPT = ("slug", "claim", "grade", "fast", "models", "wanted", "trainings", "figure", "reported",
+        "needed", "holds", "finding", "lacks", "machine")  # fmt: skip
+Row = dict[str, Any]
+
+
+@lru_cache(maxsize=1)
+def recorded() -> tuple[Row, ...]:
+    """A row for each claim that rests on models taught here; none where nothing is recorded."""
+    try:
+        path = dataset(RECORD)
+    except BadInput:
+        return ()
+    return tuple(parse_json(read_bytes(path, "text_bytes"), path))
+
+
+def of(slug: str, claim: str) -> Row | None:
+    """What is recorded of a claim over trainings."""
+    return next((r for r in recorded() if (r["slug"], r["claim"]) == (slug, claim)), None)
+
+
+def record(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write rows into the record at `path`: theirs replaced, the others as they were."""
+    findings_table.record(rows, path, KEPT)
+
+
+def headlines(rows: Sequence[Row] | None = None, over: Sequence[Row] | None = None) -> list[Row]:
+    """Recorded findings, that over trainings in the place of the shipped model's where there is one
+    of no smaller a size. Whether a check holds stays the shipped model's."""
+    found = []
+    wider = {(row["slug"], row["claim"]): row for row in (recorded() if over is None else over)}
+    for row in findings_table.recorded() if rows is None else rows:
+        other = wider.get((row["slug"], row["claim"]))
+        if other is not None and other["figure"] and (row["fast"] or not other["fast"]):
+            names = ("figure", "finding", "fast", "machine")
+            row = {**row, **{name: other[name] for name in names}}
+        found.append(row)
+    return found
+
+
+def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) -> str:
+    """How many of the claims about taught models are judged over trainings, and which of them came
+    to another finding than of the shipped training alone; "" where none are recorded."""
+    rows = recorded() if over is None else over
+    if not rows:
+        return ""
+    known = {
+        (row["slug"], row["claim"]): row["finding"]
+        for row in (findings_table.recorded() if alone is None else alone)
+    }
+    had = [row for row in rows if row["figure"]]
+    moved = [
+        f"{row['slug']} / {row['claim']} (was {known[row['slug'], row['claim']]}, now "
+        f"{row['finding']})"
+        for row in had
+        if known.get((row["slug"], row["claim"]), row["finding"]) != row["finding"]
+    ]
+    text = (
+        f"Of {counted(len(rows), 'claim')} about models taught here, {len(had)} are judged over "
+        "five trainings of each model"
+    )
+    if not had:
+        return f"{text}: of another training nothing is known."
+    if not moved:
+        return f"{text}; none of them came to another finding."
+    return f"{text}; {len(moved)} of them came to another finding: {'; '.join(moved)}."

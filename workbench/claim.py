@@ -4,7 +4,7 @@ In comes a study's config and what runs it, out comes an Outcome: whether the me
 it should, the figure, and from both the finding.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -104,6 +104,13 @@ class Taught:
     def at(self, folder: Path) -> Changes:
         """Knob changes under which its models are those in a folder."""
         return {knob: str(folder / name) for knob, name in self.knobs.items()}
+
+    def only(self, names: Collection[str]) -> "Taught":
+        """Those of its models that are named, or all where none is."""
+        if not names:
+            return self
+        knobs = {knob: name for knob, name in self.knobs.items() if name in names}
+        return Taught(knobs, tuple(name for name in self.rivals if name in names))
 
 
 @dataclass(frozen=True)

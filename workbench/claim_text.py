@@ -59,7 +59,8 @@ def over_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
         return f"{alone}: of another training it says nothing"
     if not over["figure"]:
         return f"{alone}; of {len(over['trainings'])}, too few to judge, {each_line(over)}"
-    return f"{alone}; of {over['figure']['n']} trainings: {trainings_line(claim, over)}"
+    of = f" of {', '.join(over['models'])} alone" if over["once"] else ""
+    return f"{alone}; of {over['figure']['n']} trainings{of}: {trainings_line(claim, over)}"
 
 
 def trainings_line(claim: Claim, over: Mapping[str, Any]) -> str:

@@ -62,6 +62,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--kept", action="store_true", help="--trainings: judge those kept here, train none"
     )
     parser.add_argument(
+        "--only", action="append", default=[], metavar="MODEL",
+        help="--trainings: train this model again, leave the claim's others as they are shipped",
+    )  # fmt: skip
+    parser.add_argument(
         "--save", metavar="PLACE", help="record findings in a file, or --regimes in a folder"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
@@ -97,8 +101,8 @@ def run(args: argparse.Namespace) -> int:
     studies = [_asked(study(slug), args.claim) for slug in slugs]
     if args.save is not None:
         _check_save(args, slugs)
-    if args.kept and not args.trainings:
-        raise BadInput("--kept: of --trainings alone")
+    if (args.kept or args.only) and not args.trainings:
+        raise BadInput("--kept, --only: of --trainings alone")
     if args.regimes:
         return _regimes(studies, args)
     if args.trainings:

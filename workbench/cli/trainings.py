@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.paths import own_cache
-from workbench.claim import Changes, Claim
+from workbench.claim import Changes, Claim, Taught
 from workbench.claim_text import written
 from workbench.cli.output import print_json, print_table, say
 from workbench.cli.run import changes
@@ -24,7 +24,11 @@ def judge(studies: list[Study], args: argparse.Namespace) -> int:
     folder = own_cache() / FOLDER
     asked = [(each, claim) for each in studies for claim in each.claims if claim.taught]
     for each, claim in asked:
-        rows.append(_judged(each, claim, folder, changes(args.set), args))
+        assert claim.taught is not None
+        again = claim.taught.only(args.only)
+        if not again.names:
+            raise BadInput(f"--only {', '.join(args.only)}: no model of {each.slug} / {claim.id}")
+        rows.append(_judged(each, claim, again, folder, changes(args.set), args))
         refused |= _refused(claim, rows[-1], not args.full)
         if not args.json:
             _print(claim, rows[-1])
@@ -38,22 +42,28 @@ def judge(studies: list[Study], args: argparse.Namespace) -> int:
 
 
 def _judged(
-    study: Study, claim: Claim, folder: Path, turned: Changes, args: argparse.Namespace
+    study: Study,
+    claim: Claim,
+    again: Taught,
+    folder: Path,
+    turned: Changes,
+    args: argparse.Namespace,
 ) -> dict[str, Any]:
     from engine.recipes.trained_again import in_order, train_again
     from workbench.trainings.judged import OWN, judge_over
 
-    assert claim.taught is not None
     lacks = ""
     if not args.kept:
-        along = claim.taught.names
+        along = again.names
         try:
             for seed in range(OWN + 1, args.trainings):
                 for name in in_order(along):
                     train_again(folder, name, seed, along, say, args.fresh)
         except BadInput as fault:
             lacks = str(fault)
-    found = judge_over(study, claim, args.trainings, folder, turned, not args.full, args.seed)
+    found = judge_over(
+        study, claim, again, args.trainings, folder, turned, not args.full, args.seed
+    )
     row = found.row()
     return {**row, "lacks": lacks or row["lacks"]}
 

@@ -23,13 +23,15 @@ OWN = 0  # the seed of the shipped models
 @dataclass(frozen=True)
 class OverTrainings:
     """What a claim came to over trainings: `judged`, an outcome by seed, of `wanted` seeds; `lacks`
-    says why there are fewer."""
+    says why there are fewer. `again`: the models that were trained again, the others stay as they
+    are shipped."""
 
     slug: str
     claim: Claim
     fast: bool
     wanted: int
     judged: tuple[tuple[int, Outcome], ...]
+    again: Taught
     lacks: str = ""
     machine: str = ""
 
@@ -62,7 +64,8 @@ class OverTrainings:
             "claim": claim.id,
             "grade": claim.grade,
             "fast": self.fast,
-            "models": begun_as(claim.taught),
+            "models": begun_as(self.again),
+            "once": [name for name in claim.taught.names if name not in self.again.names],
             "wanted": self.wanted,
             "trainings": [self._training(*each) for each in self.judged],
             "figure": figure.row() if figure else None,
@@ -124,15 +127,21 @@ def places(taught: Taught, seeds: Sequence[int], folder: Path) -> dict[int, Chan
 
 
 def judge_over(
-    study: Study, claim: Claim, count: int, folder: Path, changes: Changes, fast: bool, seed: int
+    study: Study,
+    claim: Claim,
+    again: Taught,
+    count: int,
+    folder: Path,
+    changes: Changes,
+    fast: bool,
+    seed: int = 0,
 ) -> OverTrainings:
-    """The claim judged of those of so many trainings, the shipped one first, that `folder` has. Of
-    that one alone it is not judged again."""
-    assert claim.taught is not None
-    had = places(claim.taught, range(count), folder)
+    """The claim judged of those of so many trainings of its models `again`, the shipped one first,
+    that `folder` has. Of that one alone it is not judged again."""
+    had = places(again, range(count), folder)
     run, judged = study.run_config(seed), []
     for training, where in had.items() if len(had) > 1 else ():
         config = study.configured({**changes, **where})
         judged.append((training, judge(claim, config, run, fast)))
     lacks = "" if len(had) == count else f"{len(had)} of {count} trainings were had"
-    return OverTrainings(study.slug, claim, fast, count, tuple(judged), lacks, here())
+    return OverTrainings(study.slug, claim, fast, count, tuple(judged), again, lacks, here())

@@ -17,8 +17,8 @@ from engine.core.paths import dataset
 from workbench import findings_table
 
 RECORD = "trainings.json"
-KEPT = ("slug", "claim", "grade", "fast", "models", "wanted", "trainings", "figure", "reported",
-        "needed", "holds", "finding", "lacks", "machine")  # fmt: skip
+KEPT = ("slug", "claim", "grade", "fast", "models", "once", "wanted", "trainings", "figure",
+        "reported", "needed", "holds", "finding", "lacks", "machine")  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -73,9 +73,10 @@ def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) 
         for row in had
         if known.get((row["slug"], row["claim"]), row["finding"]) != row["finding"]
     ]
+    part = sum(bool(row["once"]) for row in had)
     text = (
         f"Of {counted(len(rows), 'claim')} about models taught here, {len(had)} are judged over "
-        "five trainings of each model"
+        f"five trainings{f', {part} of them of one of two models alone' if part else ''}"
     )
     if not had:
         return f"{text}: of another training nothing is known."

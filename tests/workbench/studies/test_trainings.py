@@ -63,7 +63,8 @@ def test_trainings_take_the_place_of_the_sentence_that_there_is_one_alone():
     claim = study("hogwild").claim("fewer-steps")
     figure = Figure(-16.0, -17.0, -15.0, "steps", 5)
     each = {"figure": figure.row(), "holds": True}
-    over = {"figure": figure.row(), "holds": True, "trainings": [each] * 5, "fast": False}
+    over = {"figure": figure.row(), "holds": True, "trainings": [each] * 5, "fast": False,
+            "once": [], "models": {"square-queue-170k": ""}}  # fmt: skip
     told = dict(claim_card(Standing(claim), False, over=over)["facts"])["Interval"]
     assert "of 5 trainings: reproduced in direction only, -16 steps" in told
     assert "each -16 · -16 · -16 · -16 · -16 steps; the check says yes of 5; at full size" in told

@@ -27,7 +27,7 @@ def judged(values, half=0.0) -> OverTrainings:
         (seed, Outcome("", "", True, figure=Figure(v, v - half, v + half, "%", 100), needed=0.0))
         for seed, v in enumerate(values)
     )
-    return OverTrainings("hogwild", CLAIM, False, 5, outcomes)
+    return OverTrainings("hogwild", CLAIM, False, 5, outcomes, CLAIM.taught)
 
 
 def test_the_interval_over_trainings_is_students():
@@ -80,13 +80,13 @@ def test_each_training_is_judged_by_its_own_models(tmp_path):
 
     claim = Claim(**{**vars(CLAIM), "check": check})
     chosen = study("hogwild")
-    nothing = judge_over(chosen, claim, 5, tmp_path, {}, True, 0)
+    nothing = judge_over(chosen, claim, claim.taught, 5, tmp_path, {}, True)
     assert (nothing.judged, seen) == ((), []) and nothing.lacks == "1 of 5 trainings were had"
     for seed in (1, 2, 4):
         keep(tmp_path, "square-queue-170k", seed)
     (tmp_path / "4" / "square-queue-170k" / FACTS).write_text("{}")  # of another recipe
     assert list(places(claim.taught, range(5), tmp_path)) == [0, 1, 2]
-    some = judge_over(chosen, claim, 5, tmp_path, {}, True, 0)
+    some = judge_over(chosen, claim, claim.taught, 5, tmp_path, {}, True)
     own = chosen.config.model
     assert seen == [own, *(str(tmp_path / f"{seed}/square-queue-170k") for seed in (1, 2))]
     assert some.row()["finding"] == "not tried" and some.lacks == "3 of 5 trainings were had"
@@ -130,6 +130,8 @@ def test_the_record_is_of_every_claim_about_taught_models_and_computed_from_its_
                                    needed=row["needed"]))
             for each in row["trainings"]
         )  # fmt: skip
-        again = OverTrainings(slug, claim, row["fast"], row["wanted"], outcomes)
-        for name in ("models", "figure", "finding", "holds"):
-            assert again.row()[name] == row[name], f"{slug} / {id}: {name}"
+        again = claim.taught.only([*row["models"]])
+        assert set(again.names) | set(row["once"]) == set(claim.taught.names)
+        whole = OverTrainings(slug, claim, row["fast"], row["wanted"], outcomes, again).row()
+        for name in ("models", "once", "figure", "finding", "holds"):
+            assert whole[name] == row[name], f"{slug} / {id}: {name}"

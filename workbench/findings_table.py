@@ -42,7 +42,7 @@ def record(rows: Iterable[Mapping[str, Any]], path: Path, names: Sequence[str] =
 
     Raises BadInput for a file that is no record, and where it cannot be written.
     """
-    kept = before(path)
+    kept = before(path, names)
     kept |= {(r["slug"], r["claim"]): {name: r[name] for name in names} for r in rows}
     order = {entry.slug: place for place, entry in enumerate(catalogue())}
     found = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
@@ -50,10 +50,13 @@ def record(rows: Iterable[Mapping[str, Any]], path: Path, names: Sequence[str] =
     write_text(path, f"[\n{lines}\n]\n", "the findings")
 
 
-def before(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The rows of the record at `path` by slug and claim; none without a file. Raises BadInput."""
+def before(path: Path, names: Sequence[str] = KEPT) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of the record at `path` by slug and claim; none without a file. Raises BadInput for
+    what is no record of rows with `names`, of one training or over several."""
     try:
         rows = json.loads(read_text(path)) if path.is_file() else []
+        if any(("trainings" in row) != ("trainings" in names) for row in rows):
+            raise KeyError("trainings")
         return {(row["slug"], row["claim"]): row for row in rows}
     except (OSError, ValueError, KeyError, TypeError):
         raise BadInput(

@@ -146,7 +146,7 @@ def _check_save(args: argparse.Namespace, slugs: list[str]) -> None:
             kept_maps.saved(place, slug)
     else:
         check_place(args.save)
-        findings_table.before(place)
+        findings_table.before(place, record.KEPT if args.trainings else findings_table.KEPT)
     own = record.RECORD if args.trainings else findings_table.RECORD
     shipped = datasets() / (kept_maps.SHIPPED if args.regimes else own)
     if (args.set or args.seed) and os.path.realpath(place) == os.path.realpath(shipped):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.paths import dataset
 from engine.recipes.trained_again import FACTS, _facts
 from workbench.catalogue import study
 from workbench.cli.main import main
@@ -115,7 +116,10 @@ def test_the_command_says_what_it_lacks(capsys, tmp_path, monkeypatch):
     assert "not tried: 1 of 5 trainings were had" in capsys.readouterr().out
     (row,) = json.loads(kept.read_text())
     assert row["models"] == {"square-queue-170k": ""} and row["figure"] is None
+    assert main([*asked, "--only", "stdlib-5m"]) == 2  # no model of that claim
     assert main(["check", "hogwild", "--kept"]) == 2
+    assert main([*asked, "--save", str(dataset("findings.json"))]) == 2
+    assert "holds no findings" in capsys.readouterr().err
 
 
 def test_the_record_is_of_every_claim_about_taught_models_and_computed_from_its_trainings():

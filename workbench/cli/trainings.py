@@ -84,5 +84,6 @@ def _print(claim: Claim, row: dict[str, Any]) -> None:
         value = written(figure.value, figure.unit) if figure else ""
         yes = "holds" if each["holds"] else "no"
         cells.append((str(each["seed"]), value, each["finding"], yes, each["measured"]))
-    print_table(("seed", "figure", "finding", "", "measured"), cells)
+    if cells:
+        print_table(("seed", "figure", "finding", "", "measured"), cells)
     print(flush=True)

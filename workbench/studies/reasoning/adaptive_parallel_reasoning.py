@@ -201,8 +201,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "Problems are smaller than the paper's (four numbers to 20, targets and all values to 49, "
         "drawn evenly among those that can be reached), contexts 128 to 256 tokens instead of "
         "4,096, the model 0.7 M parameters instead of 228 M. The solver spawns once, one level "

@@ -245,8 +245,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "The paper's models find out by themselves how to divide work. The one of the claim about "
         "steps, 170 thousand parameters, learnt it from examples: a queue of entries, four workers "
         "at most, who begin a step apart so that no two choose at once. The model of the picture "

@@ -207,8 +207,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "One model of under a million parameters on one task, where the paper has many models and "
         "five tasks: that the law holds here says little of where it bends elsewhere. It does bend "
         "on three digits by two, where the model is sure of a fifth of the problems and far from "

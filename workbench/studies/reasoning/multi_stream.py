@@ -286,8 +286,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "A model of 0.4 million parameters and a made-up task; the paper tunes large models on "
         "conversations with ten streams. The task is easy: side by side it answers nearly every "
         "problem, of 60 rows too though it learnt from 32 (39 of 40), and so does a single stream "

@@ -226,8 +226,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "One model of 0.7 M parameters on small Countdown problems, taught by 700 steps of paths "
         "after it had imitated single searches; the paper fine-tunes 1.5B and 7B models on "
         "mathematics. That width beats depth at equal tokens holds of 448 tokens in all, more "

@@ -260,8 +260,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "A model of 0.7 million parameters and one made-up task, whose thoughts need nothing but "
         "their clause and earlier thoughts; in text a thought may have to wait longer. Clauses end "
         "in a mark that the runtime knows; the paper's depths of thought after the reading and its "

@@ -222,8 +222,6 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Intervals over problems are of one training of each model: what another seed of training "
-        "would come to they do not say. "
         "One model of half a million parameters on a task whose parts are independent by "
         "construction; nobody finds out here whether a problem can be divided, and traces are "
         "written by a program, not made from a large model's reasoning in two stages. The prompt "

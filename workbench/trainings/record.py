@@ -12,7 +12,6 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.limits import parse_json, read_bytes
-from engine.core.names import counted
 from engine.core.paths import dataset
 from workbench import findings_table
 
@@ -49,11 +48,16 @@ def headlines(rows: Sequence[Row] | None = None, over: Sequence[Row] | None = No
     wider = {(row["slug"], row["claim"]): row for row in (recorded() if over is None else over)}
     for row in findings_table.recorded() if rows is None else rows:
         other = wider.get((row["slug"], row["claim"]))
-        if other is not None and other["figure"] and (row["fast"] or not other["fast"]):
+        if other is not None and _heads(other, row):
             names = ("figure", "finding", "fast", "machine")
             row = {**row, **{name: other[name] for name in names}}
         found.append(row)
     return found
+
+
+def _heads(over: Row, alone: Row) -> bool:
+    """Whether what came out over trainings was judged at no smaller a size than of one."""
+    return bool(over["figure"]) and bool(alone["fast"] or not over["fast"])
 
 
 def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) -> str:
@@ -62,24 +66,22 @@ def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) 
     rows = recorded() if over is None else over
     if not rows:
         return ""
-    known = {
-        (row["slug"], row["claim"]): row["finding"]
-        for row in (findings_table.recorded() if alone is None else alone)
-    }
-    had = [row for row in rows if row["figure"]]
+    known = {(row["slug"], row["claim"]): row for row in alone or findings_table.recorded()}
+    had = [(row, known[row["slug"], row["claim"]]) for row in rows if row["figure"]]
+    heads = [(row, one) for row, one in had if _heads(row, one)]
+    small, part = len(had) - len(heads), sum(bool(row["once"]) for row, _ in had)
     moved = [
-        f"{row['slug']} / {row['claim']} (was {known[row['slug'], row['claim']]}, now "
-        f"{row['finding']})"
-        for row in had
-        if known.get((row["slug"], row["claim"]), row["finding"]) != row["finding"]
+        f"{row['slug']} / {row['claim']} ({one['finding']} of the shipped training, "
+        f"{row['finding']} of five)"
+        for row, one in heads
+        if one["finding"] != row["finding"]
     ]
-    part = sum(bool(row["once"]) for row in had)
-    text = (
-        f"Of {counted(len(rows), 'claim')} about models taught here, {len(had)} are judged over "
-        f"five trainings{f', {part} of them of one of two models alone' if part else ''}"
-    )
-    if not had:
-        return f"{text}: of another training nothing is known."
-    if not moved:
-        return f"{text}; none of them came to another finding."
-    return f"{text}; {len(moved)} of them came to another finding: {'; '.join(moved)}."
+    parts = [
+        f"Claims about models taught here: {len(rows)}. Judged over five trainings: {len(had)}"
+    ]
+    if part:
+        parts.append(f"of them with one of two models trained again: {part}")
+    if small:
+        parts.append(f"at the small size alone, which heads no table: {small}")
+    came = f"{'; '.join(moved)}." if moved else "none."
+    return f"{', '.join(parts)}. Another finding than of the shipped training alone: {came}"

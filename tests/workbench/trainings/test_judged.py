@@ -103,8 +103,10 @@ def test_what_is_judged_over_trainings_heads_its_claim():
     few = judged(GAIN[:3]).row()
     assert record.headlines([alone], [few]) == [alone]
     told = record.told([wider, few], [alone])
-    assert told.startswith("Of 2 claims about models taught here, 1 are judged")
-    assert "hogwild / gain (was reproduced, now contrary)" in told
+    assert told.startswith("Claims about models taught here: 2. Judged over five trainings: 1.")
+    assert "hogwild / gain (reproduced of the shipped training, contrary of five)" in told
+    small = record.told([{**wider, "fast": True}], [alone])
+    assert "at the small size alone, which heads no table: 1" in small and "none." in small
     assert record.told([], []) == ""
 
 

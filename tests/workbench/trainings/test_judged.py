@@ -8,6 +8,7 @@ import pytest
 
 from engine.core.paths import dataset
 from engine.recipes.trained_again import FACTS, _facts
+from tests.workbench.studies.test_trainings import SYSTEMS
 from workbench.catalogue import study
 from workbench.cli.main import main
 from workbench.finding import Figure
@@ -127,6 +128,8 @@ def test_the_command_says_what_it_lacks(capsys, tmp_path, monkeypatch):
 def test_the_record_is_of_every_claim_about_taught_models_and_computed_from_its_trainings():
     """`workbench check --all --trainings 5 --kept --full --save datasets/trainings.json`."""
     rows = {(row["slug"], row["claim"]): row for row in record.recorded()}
+    asked = [(slug, claim) for slug in SYSTEMS for claim in study(slug).claims]
+    assert set(rows) == {(slug, claim.id) for slug, claim in asked if claim.taught}
     for (slug, id), row in rows.items():
         claim = study(slug).claim(id)
         assert claim.taught is not None

@@ -12,8 +12,8 @@ from engine.core.paths import datasets
 from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import SHORT, breaks_that_pass
-from workbench.claim_text import finding_line, in_words, over_line, written
-from workbench.cli import cost, predict, trainings
+from workbench.claim_text import finding_line, in_words, over_line, trainings_line, written
+from workbench.cli import cost, predict
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
 from workbench.finding import Figure
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     if args.regimes:
         return _regimes(studies, args)
     if args.trainings:
-        return trainings.judge(studies, args)
+        return _over_trainings(studies, args)
     if args.breaks:
         return _breaks(studies, args)
     verdicts: list[Verdict] = []
@@ -232,6 +232,35 @@ def _print_map(row: dict[str, Any]) -> None:
         cells.append((point["line"], written(point["value"]), came, holds, point["finding"]))
     print_table(("", "value", "figure", "", "finding"), cells)
     print(flush=True)
+
+
+def _over_trainings(studies: list[Study], args: argparse.Namespace) -> int:
+    """Judge claims over trainings; exit code 1 where one stated to hold is not borne out."""
+    from workbench.trainings.asked import over_trainings
+
+    rows, refused = [], False
+    for found in over_trainings(
+        studies, args.trainings, changes(args.set), fast=not args.full, seed=args.seed,
+        only=args.only, train=not args.kept, fresh=args.fresh, tell=say,
+    ):  # fmt: skip
+        row, claim = found.row(), found.claim
+        rows.append(row)
+        is_stated = row["figure"] is not None and claim.comes_out(not args.full)
+        refused |= is_stated and not row["holds"]
+        if not args.json:
+            said = trainings_line(claim, row) if row["figure"] else f"not tried: {row['lacks']}"
+            print(f"{row['slug']} / {claim.id}  [{claim.grade}]  {', '.join(row['models'])}")
+            print(f"       {said}")
+            for seed, outcome in found.judged:
+                print(f"       seed {seed}: {outcome.measured}")
+            print(flush=True)
+    if args.json:
+        print_json(rows)
+    elif not rows:
+        say("workbench: no claims about models taught here")
+    if args.save:
+        record.record(rows, Path(args.save))
+    return int(refused)
 
 
 def _breaks(studies: list[Study], args: argparse.Namespace) -> int:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.recipes.trained_again import SAME, kept, recipe_of
 from workbench.claim import Changes, Claim, Outcome, Taught, judge
 from workbench.finding import Figure, Finding
 from workbench.study import Study, here
+from workbench.trainings.trained_again import SAME, kept, recipe_of
 
 LEAST = 5  # trainings, under which nothing is said of others
 OWN = 0  # the seed of the shipped models

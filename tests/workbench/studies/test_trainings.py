@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from engine.models.loading.find import series, shipped
-from engine.recipes.trained_again import recipe_of
 from workbench.catalogue import study
 from workbench.claim_text import over_line
 from workbench.finding import Figure
 from workbench.pages.verdicts.claims import claim_card
 from workbench.pages.verdicts.verdicts import Standing
 from workbench.study import Outcome, Verdict
+from workbench.trainings.trained_again import recipe_of
 
 SYSTEMS = (
     "adaptive-parallel-reasoning", "deepprune", "execution-guided", "hogwild",

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from engine.core.paths import dataset
-from engine.recipes.trained_again import FACTS, _facts
 from tests.workbench.studies.test_trainings import SYSTEMS
 from workbench.catalogue import study
 from workbench.cli.main import main
@@ -15,6 +14,7 @@ from workbench.finding import Figure
 from workbench.study import Claim, Outcome, Reported, Taught
 from workbench.trainings import record
 from workbench.trainings.judged import OverTrainings, judge_over, over, places
+from workbench.trainings.trained_again import FACTS, _facts
 
 GAIN = [0.10, 0.12, 0.11, 0.13, 0.09]
 CLAIM = Claim(

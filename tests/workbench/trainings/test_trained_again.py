@@ -7,9 +7,9 @@ import pytest
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.models.loading.find import beside
-from engine.recipes import trained_again
 from engine.recipes.example_recipe import FAST, example_recipes
-from engine.recipes.trained_again import FACTS, SAME, SHIPPED, in_order, kept, train_again
+from workbench.trainings import trained_again
+from workbench.trainings.trained_again import FACTS, SAME, SHIPPED, in_order, kept, train_again
 
 NAME = "square-queue-170k"
 WEIGHTS = "model.safetensors"

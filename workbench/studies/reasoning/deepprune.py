@@ -123,11 +123,11 @@ STUDY = Study(
             "shared prefix comes to 0.59. It tells questions that "
             "invite slips from those that do not, not one trace from another: within a question "
             "its model alone is at chance (0.50); of a size never shown it comes to 0.69. The "
-            "shipped training is the highest of five: judges from seeds 0 to 4 come to 0.77, 0.51, "
-            "0.74, 0.57 and 0.63 over 40 questions, the same read of one token, each its own "
-            "training's, to 0.79, 0.43, 0.71, 0.72 and 0.51, so that over five trainings of the "
-            "judge the difference is undecided; of seeds 1 and 4 the shared prefix (0.57) is a "
-            "stronger plain judge than that one token",
+            "shipped training is the highest of five: judges from seeds 0 to 4 come to 0.79, 0.57, "
+            "0.78, 0.62 and 0.55 over 200 questions, the same read of one token, each its own "
+            "training's, to 0.81, 0.46, 0.77, 0.72 and 0.49: over five trainings of the judge the "
+            "difference is undecided, of the shipped one contrary. Of seeds 1 and 4 the shared "
+            "prefix (0.59) is a stronger plain judge than that one token, and than the judge",
             broken=(
                 Break({"judge.late": 120}, True, "the judge's words come 120 comparisons late"),
                 Break(

@@ -1,6 +1,9 @@
 """The page's theme is what its browser says: the system's, or what a person pressed; its address is
 what its knobs say."""
 
+import gc
+import weakref
+
 import panel_material_ui as pmui
 import pytest
 
@@ -8,7 +11,7 @@ from engine.core.config import update
 from engine.training.step_time.described import TrainingRun
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.frame import system_scheme
-from workbench.pages.frame.shell import prose
+from workbench.pages.frame.shell import Shell, prose
 
 
 @pytest.fixture
@@ -38,3 +41,9 @@ def test_an_address_carries_the_fields_of_an_architecture_through_a_turned_knob(
 
 def test_what_stands_in_backticks_is_code_and_the_rest_stays_text():
     assert prose("<b> `a<b` c") == "&lt;b&gt; <code>a&lt;b</code> c"
+
+
+def test_a_page_that_has_gone_is_held_by_nothing():
+    gone = weakref.ref(Shell("One", "one").page)
+    gc.collect()
+    assert gone() is None

@@ -195,10 +195,7 @@ class Shell:
             template=template("rest"),
             hooks=[by_address],
         )
-        with edit_readonly(self.page):
-            # Unties the page from the server's busy sign: each change of it would make Bokeh walk
-            # every model of the page, many times a second.
-            self.page.busy = False
+        _untie(self.page)
         self.page.param.watch(self._themed, "dark_theme")
         if in_tab:
             self.page.header = [host(title, self.page)]
@@ -228,6 +225,18 @@ class Shell:
             for place, name in PLACES
         ]
         self._nav.object = f'<nav class="nav" aria-label="pages">{"".join(links)}</nav>'
+
+
+def _untie(page: pmui.Page) -> None:
+    """Part a page from the server's busy sign: each change of it would make Bokeh walk every model
+    of the page, many times a second. What watched the sign for the page goes too, or the sign would
+    keep every page that ever was, as it lives as long as the server (param 2.4.2 leaves it)."""
+    with edit_readonly(page):
+        page.busy = False
+    own = page._param__private
+    for _, watcher in own.ref_watchers:
+        pn.state.param.unwatch(watcher)
+    own.ref_watchers = []
 
 
 def theme_config() -> dict[str, Any]:

@@ -65,7 +65,7 @@ class LiveEngine:
         self._waiting, self._aborts = Line(), Leaving()
         self._open: set[Ticket] = set()  # handed in, not over
         self._text = lru_cache(1 << 18)(self._decoded)  # of single tokens
-        self._measured, self._doubt = False, ""  # roofs: the next run's header carries them
+        self._measured = False  # roofs: the next run's header carries them
         self._lock = threading.Lock()
         self._prompts: Prompts | None = None
         self.listeners: set[Any] = set()  # whoever is sending an answer on
@@ -207,7 +207,7 @@ class LiveEngine:
             **{name: getattr(facts, name) for name in HEADER},
             requests=0,
             roofs=list(facts.roofs),
-            doubt=self._doubt,
+            doubt=facts.doubt,
         )
         return Engine(config, built.executor, built.clock, live.emit, built.tokenizer, blobs)
 
@@ -216,7 +216,7 @@ class LiveEngine:
             if command.get("do") == "forget":
                 engine.reset()
             elif (do := command.get("do")) in ("measure", "roofs") and self.built is not None:
-                self._doubt = measure_roofs(self.built.executor, again=do == "measure")
+                measure_roofs(self.built.executor, again=do == "measure")
                 self._measured = True
 
     def _take(self, engine: Engine, more: bool) -> None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from engine.core.run import Run
 from engine.hardware.measure import known, measure
@@ -26,14 +25,9 @@ def still(run: Run | None) -> Iterator[None]:
         run.resume()
 
 
-def measure_roofs(executor: Executor, again: bool = True) -> str:
+def measure_roofs(executor: Executor, again: bool = True) -> None:
     """Measure now, and let the executor's facts (and so the next run's header) carry the roofs.
 
-    `again`: off takes those that somebody else has measured since, and measures nothing. Returns
-    what to know before trusting them, "" for nothing.
+    `again`: off takes those that somebody else has measured since, and measures nothing.
     """
-    from engine.inference.executors.tensors.real_executor import limits  # brings torch
-
-    found = measure(refresh=True) if again else known()
-    executor.facts = replace(executor.facts, **limits(executor.facts.device))
-    return f"roofs {found.caution}" if found and found.caution else ""
+    executor.facts = executor.facts.under(measure(refresh=True) if again else known())

@@ -8,7 +8,7 @@ from engine.core.config import Config, update
 from engine.core.run import Live
 from engine.hardware.measure import measure
 from engine.inference.config import InferenceConfig
-from engine.inference.run import run
+from engine.inference.run import run, run_on
 from widgets.knobs.knobs import Knobs
 from workbench.catalogue import study
 from workbench.pages.frame.addresses import config_of
@@ -35,11 +35,16 @@ def start() -> Config:
 
 
 def serve(config: Config, live: Live) -> None:
-    """The driver: where operations are timed here, this machine's roofs are measured first."""
+    """The driver: where operations are timed here, this machine's roofs are measured first, and
+    drawn also where others kept it so busy that they are not kept."""
     config = cast(InferenceConfig, config)
-    if config.profile_every and config.executor.real:
-        measure(say=lambda text: live.report(f"measuring this machine: {text}", 0, 0))
-    run(config, live)
+    if not (config.profile_every and config.executor.real):
+        return run(config, live)
+    found = measure(say=lambda text: live.report(f"measuring this machine: {text}", 0, 0))
+    live.report(f"opening the model {config.model}", 0, 0)
+    built = config.executor.build(config)
+    built.executor.facts = built.executor.facts.under(found)
+    return run_on(config, built, live)
 
 
 class ServePage(SessionPage):

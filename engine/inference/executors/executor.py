@@ -5,13 +5,15 @@
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from engine.core.clock import Clock
 from engine.core.executor import Executor as RealOrModelled
+from engine.hardware import roofs_of
+from engine.hardware.device import Device
 from engine.inference.executors.settings import Settings
 from engine.inference.requests.step import Result, Step
 
@@ -30,6 +32,7 @@ class Facts:
     eos: tuple[int, ...] = ()
     dtype: str = ""  # of weights and cache
     roofs: tuple[dict[str, Any], ...] = ()  # of the device, as the header carries them
+    doubt: str = ""  # what to know before trusting them, "" for nothing
     cache: float = 0.0  # bytes of the last cache level, 0 where not known
     bytes_per_state: float = 0.0  # of a sequence's recurrent state; 0: the model keeps none
     both_ways: bool = False  # it can say what stands at masks, seeing what is before and behind
@@ -42,8 +45,17 @@ class Facts:
         """What a run's header says of them."""
         names = ("layers", "heads", "model", "device", "bytes_per_page")
         found = {name: getattr(self, name) for name in names}
-        found |= {"activations": self.activations} if self.activations else {}
+        told = {"activations": self.activations, "doubt": self.doubt}
+        found |= {name: words for name, words in told.items() if words}
         return found | ({"lanes": list(self.lanes), "lanes_of": "step"} if self.lanes else {})
+
+    def under(self, machine: Device | None) -> "Facts":
+        """The same under the roofs of `machine`, as it was measured, where they run on it."""
+        if machine is None or self.device != "cpu":
+            return self
+        doubt = f"roofs {machine.caution}" if machine.caution else ""
+        cache = machine.caches.get("L3", 0.0)
+        return replace(self, roofs=tuple(roofs_of(machine)), cache=cache, doubt=doubt)
 
 
 class Executor(Protocol):

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from engine.cache.tensors import Storage
 from engine.core.clock import WallClock, counted
-from engine.hardware import roofs_of
 from engine.hardware.measure import known
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.inference.executors.executor import Built, Facts
@@ -267,8 +266,7 @@ def executor_for(
         mask=model.config.mask,
         activations=model.activations,
         guides=fits((config.pages + 1 + config.host_pages) * (both + size)),
-        **limits(model.device),
-    )
+    ).under(known())
     said = config.speculation
     room = config.pages, config.page_size, config.host_pages
     compiled = model.compiled or on != "cpu"
@@ -286,14 +284,6 @@ def executor_for(
         seed = config.seed if how.random else None
         executor.exits = EarlyExit(model, how.exit, how.candidates, seed)
     return executor
-
-
-def limits(device: str) -> dict[str, Any]:
-    """Roofs and last cache of the processor, where it has been measured."""
-    machine = known() if device == "cpu" else None
-    if machine is None:
-        return {}
-    return {"roofs": tuple(roofs_of(machine)), "cache": machine.caches.get("L3", 0.0)}
 
 
 def tokenizer_of(folder: Path | None) -> Tokenizer | None:

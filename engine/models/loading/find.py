@@ -14,6 +14,7 @@ from engine.models.loading.public import architecture, called
 from engine.models.loading.public import public as public
 
 ADAPTER = "adapter_config.json"  # of peft: transformers would put it on the weights beside it
+LONGEST = 200  # characters of a name that are said again
 
 if TYPE_CHECKING:
     from engine.models.model import Model
@@ -57,17 +58,17 @@ def find(name: str) -> Found:
     if name in shipped() or name in series():
         folder = dataset(f"models/{name}")
         return Found(name, read_config(folder), folder)
-    path = Path(name).expanduser()
-    if path.suffix in PICKLES:
+    path = _path(name)
+    if path is not None and path.suffix in PICKLES:
         raise refuse_pickle(path)
-    if name and path.is_dir() and not (path / "config.json").exists():
+    if path is not None and path.is_dir() and not (path / "config.json").exists():
         files = list(path.glob("*.gguf"))
         path = files[0] if len(files) == 1 else path
-    if name and is_gguf(path):
+    if path is not None and is_gguf(path):
         from engine.models.loading.load import config_at
 
         return Found(path.stem, config_at(path), path)
-    if name and path.exists():
+    if path is not None and path.exists():
         folder = path.parent if path.is_file() else path
         if (folder / ADAPTER).exists():
             raise BadInput(
@@ -81,16 +82,28 @@ def find(name: str) -> Found:
         facts = known[meant]
         return Found(meant, architecture(meant, facts), source=str(facts["source"]))
     names = [*shipped(), *known]
-    raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
+    raise BadInput(f"model {name[:LONGEST]!r}: no such folder or name; {suggest(name, names)}")
+
+
+def _path(name: str) -> Path | None:
+    """Where a name would lead; None of what no system takes for a path: nothing, what is too long,
+    the home of nobody."""
+    try:
+        path = Path(name).expanduser()
+        path.exists()
+    except (OSError, RuntimeError):
+        return None
+    return path if name else None
 
 
 def beside(model: str, name: str) -> str:
     """The model of that name that lies in the same folder as `model`; else the shipped one. So a
     rival comes from the same training's folder as what it is held against."""
-    own = Path(model).expanduser()
+    own = _path(model)
+    if own is None or model in shipped():
+        return name
     folder = own.parent / name
-    is_own = model not in shipped() and own.is_dir() and folder.is_dir()
-    return str(folder) if is_own else name
+    return str(folder) if own.is_dir() and folder.is_dir() else name
 
 
 def series() -> list[str]:

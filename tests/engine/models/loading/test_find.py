@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import BadInput
-from engine.models.loading.find import find, public, shipped
+from engine.models.loading.find import beside, find, public, shipped
 from engine.models.loading.load import save
 from tests.engine.models import small
 
@@ -41,6 +41,14 @@ def test_an_unknown_name_is_one_line_with_close_ones() -> None:
         find("lama-3.1-8b")
     with pytest.raises(BadInput, match="among .*agreement-100k"):
         find("")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x/" * 4000, "~nobody-here/m", "x" * 300 + ".gguf"])
+def test_what_no_system_takes_for_a_path_is_an_unknown_name(name: str) -> None:
+    with pytest.raises(BadInput, match="no such folder or name") as told:
+        find(name)
+    assert len(str(told.value)) < 600
+    assert beside(name, "duo") == "duo"
 
 
 def test_a_name_may_be_written_as_people_write_it() -> None:

@@ -18,6 +18,7 @@ from widgets.stage.stage import Stage
 from widgets.stage.telling import telling
 from workbench.attention.page import link
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
+from workbench.pages.shelf.file_field import FileField
 from workbench.pages.shelf.runs_table import CSS, runs_table
 from workbench.pages.shelf.shelf import NAME, Shelf
 from workbench.pages.shelf.uploads import UPLOAD, read_uploads
@@ -38,7 +39,7 @@ class RunsPage:
         wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=300,
                                   margin=(10, 4, 10, 0))  # fmt: skip
-        self.upload = pmui.FileInput(
+        self.upload = FileField(
             accept=".run,.json,.gz,.sqlite", multiple=True, margin=(0, 0, 6, 0),
             max_total_file_size=UPLOAD,  # told before it is sent
             label="Open a run, a trace, or the traces of a job's ranks",

@@ -13,7 +13,8 @@ from engine.core.errors import BadInput
 from tests.malformed.corpus import traces
 from tests.malformed.run_files import runs
 from workbench.pages.doors.trace import opened
-from workbench.pages.shelf import uploads
+from workbench.pages.shelf import file_field, uploads
+from workbench.pages.shelf.file_field import FileField
 from workbench.pages.shelf.shelf import NAME, Shelf
 from workbench.pages.shelf.uploads import read_uploads
 
@@ -90,3 +91,23 @@ def test_a_folder_that_was_cleared_away_is_made_again():
     shutil.rmtree(first.parent)
     assert shelf.keep_trace(TABLES[0], "a.csv").read_bytes() == TABLES[0]
     assert uploads.NAME >= NAME
+
+
+def test_a_field_holds_as_many_parts_as_may_be_opened_and_no_number_for_them(monkeypatch):
+    monkeypatch.setattr(file_field, "UPLOAD", 1 << 20)
+    field, said = FileField(), []
+    monkeypatch.setattr(field, "_send_msg", said.append)
+
+    def send(data, chunk=1, of=1):
+        part = {"status": "upload_event", "name": "a.run", "mime_type": "", "data": data}
+        field._handle_msg(part | {"chunk": chunk, "total_chunks": of})
+
+    for chunk in range(1, 3):
+        send(bytes(1 << 18), chunk, 2)
+    field._handle_msg({"status": "finished"})
+    assert field.value == bytes(1 << 19) and said.pop()["status"] == "finished"
+    for chunk in range(1, 6):  # of a file that never ends
+        send(bytes(1 << 18), chunk, 1000)
+    send(1 << 40)  # which would be a terabyte of zeros
+    assert [each["status"] for each in said] == ["error", "error"]
+    assert not field._file_buffer and not field._buffer

@@ -13,6 +13,7 @@ from engine.inference.workloads.traces.read import Trace, load
 from widgets.theme import figure
 from workbench.pages.doors.door import CSS, WIDE, door, hint, ways, wrong
 from workbench.pages.frame.shell import address, html
+from workbench.pages.shelf.file_field import FileField
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.shelf.uploads import NOTHING, UPLOAD, read_upload
 
@@ -29,7 +30,7 @@ class TraceDoor:
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
-        self.file = pmui.FileInput(
+        self.file = FileField(
             accept=".run,.json,.gz,.sqlite,.csv,.jsonl", label="Choose or drop a file",
             max_file_size=UPLOAD, **{**WIDE, "size": "medium"},
         )  # fmt: skip

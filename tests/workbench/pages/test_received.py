@@ -5,9 +5,21 @@ import gzip
 import logging
 
 import pytest
+from bokeh.document import Document
+from bokeh.models import Div, Spinner
 from panel.widgets import Select
 
-from workbench.pages.frame.received import BYTES, EVENTS, LOGS, NEW, ROOT, Short, told, unlike_ours
+from workbench.pages.frame.received import (
+    BYTES,
+    EVENTS,
+    LOGS,
+    NEW,
+    ROOT,
+    Short,
+    no_text,
+    told,
+    unlike_ours,
+)
 
 SET = {"kind": "ModelChanged", "model": {"id": "p1"}, "attr": "value", "new": 3}
 
@@ -53,6 +65,18 @@ def test_what_pages_send_is_let_in(kind, content):
 )
 def test_what_no_page_sends_is_refused(kind, content):
     assert unlike_ours(kind, content)
+
+
+@pytest.mark.parametrize("new", [5, True, ["a"], {"type": "map"}, {"type": "number"}])
+def test_where_a_page_has_text_it_takes_no_other_value(new):
+    document, text, number = Document(), Div(text="a"), Spinner(value=1)
+    for each in (text, number):
+        document.add_root(each)
+    wild = SET | {"model": {"id": text.id}, "attr": "text", "new": new}
+    assert no_text([wild], document) == "text: takes text"
+    others = ({"new": "b"}, {"new": None}, {"attr": "none"}, {"model": {"id": [1]}}, {"model": 5})
+    others += ({"model": {"id": number.id}, "attr": "value"}, {"attr": 3}, {"kind": "MessageSent"})
+    assert no_text([wild | other for other in others], document) is None
 
 
 def said(caplog, file):

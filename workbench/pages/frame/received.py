@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bokeh.document import Document
 from bokeh.protocol.message import Message
 from panel.io.server import WSHandler
 from tornado.web import Application
@@ -54,6 +55,8 @@ class Received(WSHandler):
 
     async def _handle(self, message: Message[Any]) -> Any:
         why = unlike_ours(message.msgtype, message.content)
+        if why is None and message.msgtype == "PATCH-DOC" and self.connection is not None:
+            why = no_text(message.content["events"], self.connection.session.document)
         if why is not None and self.connection is not None:
             return self.connection.error(message, why)
         reply = await super()._handle(message)
@@ -90,6 +93,21 @@ def unlike_ours(kind: Any, content: Any) -> str | None:
         if new > NEW or unpacked > BYTES:
             what = "new models" if new > NEW else "bytes unpacked"
             return f"over {NEW if new > NEW else BYTES} {what} in one patch"
+    return None
+
+
+def no_text(events: list[dict[str, Any]], document: Document) -> str | None:
+    """Which text a patch would replace by what is none. Panel hands on what comes of a field that
+    takes any value, and our callbacks read it as text."""
+    for event in events:
+        attr, of = event.get("attr"), event.get("model")
+        named = of.get("id") if isinstance(of, dict) else None
+        if event.get("kind") != "ModelChanged" or not (isinstance(attr, str) and named):
+            continue
+        model = document.get_model_by_id(named) if isinstance(named, str) else None
+        held = getattr(model, attr) if model is not None and attr in model.properties() else None
+        if isinstance(held, str) and not isinstance(event.get("new"), str | None):
+            return f"{attr[:LINE]}: takes text"
     return None
 
 

@@ -59,6 +59,8 @@ def test_a_chart_gives_its_lines_whole():
     found = tables("levels", serving(requests=5))
     headings, rows = found["Cache pages"]
     assert headings == ["line", "time (s)", "y"] and {"used", "cached"} <= {row[0] for row in rows}
+    waits, _ = tables("latency", serving(requests=5))["Time to first token"]
+    assert waits == ["line", "Time to first token (s)", "y (share)"], "no moments of the run"
 
 
 def test_text_that_a_spreadsheet_would_compute_stays_text_and_long_tables_say_so(monkeypatch):

@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.stage.compare import LETTERS, Compare
 from widgets.stage.interleaved import can_interleave
@@ -99,7 +100,12 @@ class ComparePage:
             self.place.objects = [html(EMPTY)]
             return
         names += self.more.value or []
-        runs = [self.shelf.get(name) for name in names]
+        try:
+            runs = [self.shelf.get(name) for name in names]
+        except BadInput as gone:  # another page has dropped it
+            self.lanes.visible = False
+            self.place.objects = [html(f"<p>{escape(str(gone))}</p>")]
+            return
         self.lanes.visible = fits = can_interleave([run.log for run in runs])
         as_lanes = fits and self.lanes.value == WAYS[1]
         served = pn.state.curdoc is not None

@@ -116,7 +116,12 @@ class RunsPage:
         return next(reversed(self.shelf.runs), None)
 
     def show(self, *_: Any) -> None:
-        """Lay out the chosen run."""
+        """Lay out the chosen run; of one that another page has dropped, say so."""
+        if self.choice.value and self.choice.value not in self.shelf.runs:
+            self._say(f"run {self.choice.value!r}: no longer on the shelf")
+            left = list(self.shelf.runs)  # the newest of them is shown
+            self.choice.param.update(options=left, value=left[-1] if left else None)
+            return
         self._list()
         self.name.value = self.choice.value or ""
         self.tags.value = ", ".join(self.shelf.tags.get(self.choice.value or "", ()))

@@ -26,3 +26,12 @@ def test_a_third_run_joins_the_two():
 
 def test_two_runs_leave_no_more_to_choose():
     assert not ComparePage(shelf_of("one", "two")).more.visible
+
+
+def test_a_run_that_another_page_has_dropped_is_said_to_be_gone():
+    page = ComparePage(shelf := shelf_of("one", "two", "three"))
+    shelf.drop("one")
+    page.first.value = "one"
+    assert "not on the shelf" in page.place[0].object
+    page.first.value = "two"
+    assert page.compare.titles == ["A two", "B three"]

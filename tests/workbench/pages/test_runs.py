@@ -46,3 +46,16 @@ def test_a_file_sent_again_and_one_that_is_empty_are_answered():
         page._say("")
         page.upload._update_file(names, None, data)
         assert said in page.fault.object
+
+
+def test_a_run_that_another_page_has_dropped_is_said_to_be_gone():
+    shelf = Shelf()
+    for name in ("one", "two", "three"):
+        shelf.keep(Run.execute(count, Counting(steps=1)), name)
+    page = RunsPage(shelf)
+    shelf.drop("one")
+    page.choice.value = "one"
+    assert "one&#x27;: no longer on the shelf" in page.fault.object
+    assert (
+        page.choice.options == ["two", "three"] and page.choice.value == page.name.value == "three"
+    )

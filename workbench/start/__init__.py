@@ -1,0 +1,1 @@
+"""How the command starts, before anything of weight is loaded."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
-from engine.core.limits import parse_json, read_bytes, require_regular
+from engine.core.limits import file_digest, inside, parse_json, read_bytes, require_regular
 from engine.core.paths import datasets
 
 # What changes nothing that is learnt.
@@ -65,7 +65,8 @@ def finished(config: Any) -> str:
     """What to say where `config.out` holds this very training, done; "" where it does not."""
     done = Path(config.out).expanduser() / "training.json"
     try:
-        told = parse_json(read_bytes(done, "config_bytes"), done)["config"]
+        facts = parse_json(read_bytes(done, "config_bytes"), done)
+        told, written = facts["config"], dict(facts.get("written", {}))
         fresher = Path(config.data).expanduser().stat().st_mtime > done.stat().st_mtime
     except (OSError, ValueError, KeyError, TypeError):
         return ""
@@ -77,7 +78,9 @@ def finished(config: Any) -> str:
 
     try:
         Checkpoint(done.parent, read_config(done.parent))
-    except BadInput:  # the model that was written has gone since, or is damaged
+        if any(file_digest(inside(done.parent, name)) != said for name, said in written.items()):
+            return ""
+    except (BadInput, OSError):  # the model that was written has gone since, or is damaged
         return ""
     steps = config.training.steps
     return (

@@ -6,6 +6,7 @@ limit and how to raise it. The limits are of the process, as `ulimit`'s are.
 """
 
 import csv
+import hashlib
 import json
 import os
 import stat
@@ -175,6 +176,12 @@ def read_bytes(path: Path, name: str) -> bytes:
         data = file.read(int(getattr(CURRENT.limits, name)) + 1)
     check(path, "bytes", len(data), name)  # it may have grown since
     return data
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes; raises as `open_regular`."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def read_text(path: Path, name: str = "text_bytes") -> str:

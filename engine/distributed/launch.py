@@ -20,11 +20,14 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.distributed import heartbeats
 from engine.distributed.device import DeviceKind, require_devices
+from engine.distributed.faults import RankLost
 from engine.distributed.rank import LOOPBACK, Place, Rank, Work, main, store
 from engine.distributed.record import Record
 from engine.distributed.watch import Watch
 
 MOST = 64  # ranks on one machine
+# How many processes were started: by whoever names them as torch does, srun, Open MPI, MPICH.
+COUNTS = ("WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 ENDING = 5.0  # seconds in which the server tells of an end; stopped, it tells nothing
 # What each rank would take a second or two to load, once: of torch's first backward pass and of its
 # first fully sharded module, and of the first kernel that numba compiled.
@@ -87,7 +90,7 @@ def launch(
             )  # fmt: skip
             processes.append(process)
             pipes.append(ours)
-            process.start()
+            _start(process, rank)
             theirs.close()
 
         def look() -> None:
@@ -98,6 +101,14 @@ def launch(
         found = Watch(processes, pipes, lines, limit, phases, look, tell).gather()
         del held
     return found
+
+
+def _start(process: BaseProcess, rank: int) -> None:
+    try:
+        process.start()
+    except (EOFError, ConnectionError):
+        said = f"rank {rank}: not started, the server of processes has ended; repeat this"
+        raise RankLost(rank, said) from None
 
 
 def place_from(environment: Mapping[str, str]) -> Place:
@@ -114,6 +125,19 @@ def place_from(environment: Mapping[str, str]) -> Place:
         )
     except (KeyError, ValueError) as fault:
         raise BadInput(f"torchrun: {fault} is missing or no number; start with torchrun") from None
+
+
+def require_single(environment: Mapping[str, str]) -> None:
+    """Raises BadInput where something other than torchrun started several of this process: each
+    would train alone and end as if it had been all of them."""
+    for name in COUNTS:
+        count = environment.get(name, "")
+        if count.isdecimal() and int(count) > 1:
+            raise BadInput(
+                f"{name}={count}: this is one process of {count}, and not torchrun started it; "
+                f"start one torchrun a machine, or give --ranks N to one process; if it is one "
+                f"process, unset {name}"
+            )
 
 
 def listen(port: int) -> socket.socket:

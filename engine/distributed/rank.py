@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from engine.core.confined.parting import end_with_launcher
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent
 from engine.distributed import heartbeats
@@ -196,6 +197,7 @@ def main(place: Place, limit: float, lines: heartbeats.Heartbeats, pipe: Connect
     for request in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, request):
             signal.signal(getattr(signal, request), signal.SIG_IGN)
+    end_with_launcher()
     threading.Thread(target=show_life, args=(lines, place.rank), daemon=True).start()
     record = Record(place.rank)
     try:

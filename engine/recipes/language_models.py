@@ -131,7 +131,7 @@ def reproduce(
     ]
     for recipes, makes in kinds:
         if name in recipes:
-            with alone(out):
+            with alone(out, "recipe.json"):
                 return makes(recipes[name], out, emit, clock or WallClock(), fast)
     known = [each for recipes, _ in kinds for each in recipes]
     raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
@@ -144,7 +145,7 @@ def _train(args: argparse.Namespace) -> int:
                 say(f"workbench: {fault}")
                 unsaved = 2
         if code == 2:
-            say(f"workbench: {running.failure}")
+            say(f"workbench: {running.failure}{goes_on(running.failure, out)}")
         elif first:
             _say_how_it_ended(running.log, config, place, args.json, code)
     return code or unsaved
@@ -175,11 +176,12 @@ def _ended(running: Any, first: bool) -> int:
 
 def _driver() -> tuple[Any, bool]:
     """The driver, and whether this process is the one that speaks: not so for torchrun's others."""
+    from engine.distributed.launch import place_from, require_single
     from engine.training.trainer.run import run, run_as_rank
 
     if "TORCHELASTIC_RUN_ID" not in os.environ:
+        require_single(os.environ)
         return run, True
-    from engine.distributed.launch import place_from
 
     place = place_from(os.environ)
     return (lambda config, live: run_as_rank(config, live, place)), place.rank == 0
@@ -193,6 +195,19 @@ def _wait(running: Any) -> None:
         running.stop()
         running.ended.wait(SAVING)
         raise
+
+
+def goes_on(failure: Any, out: Path) -> str:
+    """After the loss of a rank: where the same command goes on from."""
+    from engine.distributed.faults import RankLost
+    from engine.training.parallel.checkpoint import finished
+    from engine.training.trainer.train import CHECKPOINTS
+
+    if not isinstance(failure, RankLost):
+        return ""
+    left = finished(out / CHECKPOINTS)
+    where = f"goes on from {left[0].name} of {left[0].parent}" if left else "begins anew"
+    return f"; the same command {where}"
 
 
 @contextmanager

@@ -20,10 +20,24 @@ def made(out: Path) -> Path:
     return out
 
 
+def require_own(out: Path, facts: str) -> None:
+    """Raises BadInput where `out` holds a model that no training left there: one leaves its facts
+    in a file of that name beside the model, and before that a checkpoint."""
+    if any(out.glob(facts)) or any(out.glob("checkpoint*")):
+        return
+    if found := sorted(each.name for each in out.glob("model*.safetensors")):
+        raise BadInput(
+            f"{out}: holds a model already ({found[0]}, without a {facts} of this command); "
+            "choose another folder"
+        )
+
+
 @contextmanager
-def alone(out: Path) -> Iterator[None]:
-    """Make `out` and hold it. Raises BadInput where another training does, or there can be none."""
+def alone(out: Path, facts: str = "training.json") -> Iterator[None]:
+    """Make `out` and hold it. Raises BadInput where another training does, there can be none, or it
+    holds a model that is not of such a training (`require_own`)."""
     made(out)
+    require_own(out, facts)
     try:
         import fcntl
     except ImportError:  # Windows has none

@@ -37,6 +37,16 @@ def save_mesh(
     """`step` is the next one to do. All ranks save, to a folder that they share; `stage` is told
     when a rank's file, if it writes one, is there and the checkpoint not in its place yet. Raises
     BadInput where the step was saved before, or files of other ranks are not here."""
+    try:
+        _save_mesh(folder, run, step, facts, stage)
+    except (OSError, SafetensorError) as fault:
+        what = f"rank {run.rank.rank}'s checkpoint of step {step}"
+        raise unwritten(folder, what, fault) from None
+
+
+def _save_mesh(
+    folder: Path, run: MeshRun, step: int, facts: Facts | None, stage: Callable[[str], None]
+) -> None:
     done, rank = folder / f"step_{step}", run.rank
     part = done.with_name(done.name + BEGUN)
     if rank.rank == 0:
@@ -49,10 +59,7 @@ def save_mesh(
     path, wrote = _file(part, run), torch.zeros(rank.ranks, device=rank.device)
     if path == part / FILE.format(rank.rank):
         state = {name: tensor.contiguous().cpu() for name, tensor in run.trained.state().items()}
-        try:
-            save_file(state, path, metadata={"sha256": digest(state)})
-        except (OSError, SafetensorError) as fault:
-            raise unwritten(path, f"rank {rank.rank}'s checkpoint of step {step}", fault) from None
+        save_file(state, path, metadata={"sha256": digest(state)})
         wrote[rank.rank] = 1
     stage("checkpoint write")
     if wrote[rank.rank]:

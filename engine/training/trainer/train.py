@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
-from engine.core.limits import inside, regular
+from engine.core.limits import file_digest, inside, regular
 from engine.core.writing import unwritten, write_text
 from engine.distributed.rank import Rank
 from engine.models.config import ModelConfig
@@ -35,6 +35,7 @@ from engine.training.trainer.config import TrainerConfig, has_weights, require_f
 
 CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINTS = "checkpoint"  # of ranks: a folder
+WRITTEN = ("model.safetensors", "config.json")  # by which a finished training is known again
 BESIDE = (  # what a folder holds besides weights and config
     "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json",
     "generation_config.json", "chat_template.jinja",
@@ -176,7 +177,10 @@ def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor])
         for name in BESIDE:
             if (folder / name).is_file():
                 _copy(regular(inside(folder, name), "tokenizer_bytes"), out / name)
-    told = {"config": to_dict(config), "data": prepared.data.said, "digest": prepared.data.digest}
+    told = {
+        "config": to_dict(config), "data": prepared.data.said, "digest": prepared.data.digest,
+        "written": {name: file_digest(out / name) for name in WRITTEN},
+    }  # fmt: skip
     write_text(out / "training.json", json.dumps(told, indent=2) + "\n", "the training's facts")
 
 

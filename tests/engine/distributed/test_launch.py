@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import timedelta
 from multiprocessing import forkserver
+from multiprocessing.context import ForkServerProcess
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Move
 from engine.distributed import launch as launch_module
 from engine.distributed.faults import PeerGone, RankLost, told
-from engine.distributed.launch import launch, loaded_works, place_from
+from engine.distributed.launch import launch, loaded_works, place_from, require_single
 from engine.distributed.merge import merged
 from engine.distributed.rank import LOOPBACK, Meeting, Place, facing, store
 from engine.training.parallel import rank_main
@@ -165,6 +166,24 @@ def test_a_place_comes_from_what_torchrun_sets():
     assert (place.rank, place.ranks, place.port, place.hosted) == (1, 4, 29500, False)
     with pytest.raises(BadInput, match="RANK"):
         place_from({})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each process is started anew")
+def test_a_rank_that_nobody_is_there_to_start_is_one_line(monkeypatch):
+    def start(process):
+        raise EOFError("unexpected EOF")
+
+    monkeypatch.setattr(ForkServerProcess, "start", start)
+    with pytest.raises(RankLost, match="^rank 0: not started, the server of processes has ended"):
+        launch(works.pids, 2)
+
+
+@pytest.mark.parametrize("name", ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"])
+def test_one_of_several_that_something_else_started_does_not_train_alone(name):
+    with pytest.raises(BadInput, match=f"{name}=2: this is one process of 2"):
+        require_single({name: "2", "RANK": "1"})
+    for said in ("", "1", "x"):
+        require_single({name: said})
 
 
 ORPHANS = """

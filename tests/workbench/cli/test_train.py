@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 import torch
 
+from engine.core.errors import BadInput
 from engine.core.events import Level
 from engine.core.file import load
 from engine.core.paths import dataset
+from engine.distributed.faults import RankLost
 from engine.models.loading.load import load as load_model
 from engine.training.loop.alone import alone
 from tests.engine.models.small import raw
 from workbench.cli.main import main
+from workbench.cli.train import goes_on
 
 SHORT = "steps=6 warmup=1 decay=2 tokens=64 context=16 long_context=16 report=1 checkpoint=2"
 KNOBS = [word for pair in SHORT.split() for word in ("--set", pair)] + ["--set", "threads=1"]
@@ -68,6 +71,11 @@ def test_a_config_and_tokens_become_a_model(place: Path, capsys: pytest.CaptureF
     told = capsys.readouterr().out
     assert "finished before" in told and "--set steps=12" in told and "figure" not in told
     assert losses(place / "out" / "training.run"), "the run of the training is still there"
+    weights = place / "out" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert main(words(place, "out")) == 0
+    assert "finished before" not in capsys.readouterr().out and weights.read_bytes() == whole
     # What was trained is where a second training begins.
     again = [*words(place, "again"), "--json"]
     again[1] = str(place / "out")
@@ -150,6 +158,27 @@ def test_nor_by_recipes(recipe: str, place: Path, capsys: pytest.CaptureFixture)
         assert main(["train", recipe, "--fast", "--out", str(place / "out")]) == 2
         assert not list((place / "out").iterdir())
     assert "another training writes there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("recipe", ["", "agreement-100k"])
+def test_a_model_that_no_training_left_there_stays(
+    recipe: str, place: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (place / "out").mkdir()
+    theirs = place / "out" / "model.safetensors"
+    theirs.write_text("theirs")
+    told = ["train", recipe, "--fast", "--out", str(place / "out")] if recipe else None
+    assert main(told or words(place, "out")) == 2
+    assert "out: holds a model already (model.safetensors" in capsys.readouterr().err
+    assert theirs.read_text() == "theirs"
+
+
+def test_after_the_loss_of_a_rank_it_is_said_where_the_command_goes_on(tmp_path: Path) -> None:
+    lost = RankLost(1, "rank 1: was killed")
+    assert goes_on(lost, tmp_path) == "; the same command begins anew"
+    (tmp_path / "checkpoint" / "step_20").mkdir(parents=True)
+    assert f"goes on from step_20 of {tmp_path / 'checkpoint'}" in goes_on(lost, tmp_path)
+    assert not goes_on(BadInput("port 5: in use"), tmp_path)
 
 
 def test_a_recipe_takes_no_data_settings(place: Path, capsys: pytest.CaptureFixture) -> None:

@@ -89,6 +89,8 @@ def test_a_step_is_not_saved_over_one_that_is_there(tmp_path):
     given = {"folder": str(tmp_path), "config": update(MeshTrainingConfig(), SMALL)}
     (record,) = launch(works.twice, 1, given, limit=300)
     assert "step_1: is there already" in record.array("told").tobytes().decode()
+    unwritten = record.array("unwritten").tobytes().decode()
+    assert "cannot write rank 0's checkpoint of step 1 (Not a directory)" in unwritten
 
 
 def test_a_folder_that_ranks_do_not_share_is_told_whatever_lies_there(tmp_path):

@@ -46,7 +46,8 @@ def resumed(rank: Rank, given: dict[str, Any]) -> None:
 
 
 def twice(rank: Rank, given: dict[str, Any]) -> None:
-    """A step saved a second time, and what is there then: array told."""
+    """A step saved a second time, and what is there then: array told; and where no folder can be:
+    array unwritten."""
     place = Path(given["folder"])
     run = begun(rank, given["config"])
     run.trained.ready(1)
@@ -55,6 +56,11 @@ def twice(rank: Rank, given: dict[str, Any]) -> None:
         save_mesh(place, run, 1)
     except BadInput as fault:
         rank.record.put("told", np.frombuffer(str(fault).encode(), np.uint8))
+    below_a_file = place / "step_1" / "mesh.json" / "more"
+    try:
+        save_mesh(below_a_file, run, 1)
+    except BadInput as fault:
+        rank.record.put("unwritten", np.frombuffer(str(fault).encode(), np.uint8))
     saved = load_mesh(place, begun(rank, given["config"]))
     assert saved is not None and saved.step == 1 and not saved.fallback
 

@@ -17,7 +17,7 @@ def check_added(file: Path, data: bytes, rules: Rules) -> None:
     """Raises BadInput where an added token has another number than the file says: the library
     gives those that the model does not know the next free ones, whatever stands there."""
     place = ADDED_TOKENS.search(data)
-    told = None if place is None else _json_at(data, place.end() - 1)
+    told = None if place is None else json_at(data, place.end() - 1)
     for token in told if isinstance(told, list) else []:
         number = rules.token_to_id(token["content"])
         if number != token["id"]:
@@ -27,7 +27,7 @@ def check_added(file: Path, data: bytes, rules: Rules) -> None:
             )
 
 
-def _json_at(data: bytes, start: int) -> Any:
+def json_at(data: bytes, start: int) -> Any:
     """The JSON value that begins there, of a file that the library has read."""
     depth, end = 0, start
     for found in BRACKETS.finditer(data, start):

@@ -21,6 +21,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
 from engine.models.text.added import check_added
 from engine.models.text.letters import is_table, longest_change
+from engine.models.text.panics import check_merges, fatal
 
 GROWTH = 16  # times that all rules before the model may lengthen a text; public ones stay under 4
 CHANGED = 64  # bytes that characters may become by a table; NFKC makes one 33
@@ -75,6 +76,7 @@ def read_rules(file: Path) -> Rules:
             raise BadInput(f"{file}: holds a text of over {TEXT} characters; refused")
         if not all(_is_table(found[1]) for found in TABLE.finditer(data)):
             raise BadInput(f"{file}: its precompiled_charsmap is no table; restore it")
+        check_merges(file, data)
         rules = Rules.from_buffer(data)
     except (KeyboardInterrupt, SystemExit, BadInput):
         raise
@@ -138,7 +140,7 @@ def _dear(rules: Rules) -> str | None:
             growth *= _growth(rule) if name in PARTS else 1.0
             if growth > GROWTH:
                 return f"{name} makes a text over {GROWTH} times as long"
-            if (why := _fatal(rule)) is not None:
+            if (why := fatal(rule)) is not None:
                 return f"{name} {why}"
             if rule.get("type") == "FixedLength" and not rule.get("length"):
                 return f"{name} cuts texts into pieces of no length"
@@ -205,18 +207,6 @@ def _growth(rule: dict[str, Any]) -> float:
         table = base64.b64decode(rule.get("precompiled_charsmap") or "")
         return 1.0 if longest_change(table) <= CHANGED else GROWTH + 1.0
     return 2.0 if kind == "ByteLevel" else 1.0  # a byte above 127 becomes a letter of two
-
-
-def _fatal(rule: dict[str, Any]) -> str | None:
-    """What the library fails at on texts of some kind, with a page on stderr."""
-    kind, told = rule.get("type"), rule.get("pattern")
-    if kind == "Replace" and isinstance(told, dict) and told.get("String") == "":
-        return "replaces what has no letters"
-    if kind == "Strip" and (rule.get("stop") or 0) > 0:
-        return "strips the ends of texts, which may be shorter"
-    if kind == "TemplateProcessing" and "'id': 'B'" in str(rule.get("single")):
-        return "puts a second text beside one"
-    return None
 
 
 def _around(rule: dict[str, Any]) -> int:

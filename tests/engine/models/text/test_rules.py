@@ -85,6 +85,7 @@ DEAR = {
     "much added": added(*(f"{at:01000d}" for at in range(ADDED // 1000 + 1))),
     "a long one added": added("a" * 5000),
     "nothing replaced": {"normalizer": replace("b", String="")},
+    "what matches between letters replaced": {"normalizer": replace("b", Regex="x*")},
     "an end stripped of a text that is shorter": {
         "decoder": {"type": "Strip", "content": "a", "start": 0, "stop": 2},
     },
@@ -122,6 +123,17 @@ def test_an_added_token_of_another_number_than_the_library_gives_it_is_refused(t
     assert read_rules(written(tmp_path, right)).token_to_id('["<c>\\"') == 2
     with pytest.raises(BadInput, match=f"has number {number}, where the vocabulary leads to 2"):
         read_rules(written(tmp_path, wrong))
+
+
+@pytest.mark.parametrize("merge", ["a b", ["a", "b"], "a #b", ["a", "#"]])
+def test_merges_without_the_mark_of_pieces_that_go_on_are_refused(tmp_path, merge):
+    """The library cuts as much off a second piece as the mark is long."""
+    model = {"type": "BPE", "vocab": {"a": 0, "##b": 1, "ab": 2}, "merges": [["a", "##b"]]}
+    told = {"model": model | {"continuing_subword_prefix": "##"}}
+    assert read_rules(written(tmp_path, told)).encode("ab").ids == [2]
+    model["merges"].append(merge)
+    with pytest.raises(BadInput, match="continuing_subword_prefix '##'; restore it"):
+        read_rules(written(tmp_path, {"model": model | {"continuing_subword_prefix": "##"}}))
 
 
 def test_a_long_table_of_letters_is_no_long_text(tmp_path):

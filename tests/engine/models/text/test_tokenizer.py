@@ -119,6 +119,13 @@ def test_special_tokens_come_from_whichever_file_names_them(tmp_path: Path) -> N
     assert tokenizer.special_texts == {"bos_token": "<s>", "eos_token": "</s>"}
 
 
+def test_half_a_character_in_a_special_token_is_none(tmp_path: Path) -> None:
+    held = {"eos_token": "\ud800", "bos_token": {"content": "\udfff<s>"}, "unk_token": "?"}
+    tokenizer = Tokenizer(folder_with(tmp_path, tokenizer_config=held))
+    assert (tokenizer.bos, tokenizer.eos) == ((), ())
+    assert tokenizer.special_texts == {"unk_token": "?"}
+
+
 @pytest.mark.parametrize("special", [False, True])
 def test_long_lists_are_decoded_as_short_ones_are(tokenizer: Tokenizer, special: bool) -> None:
     """And beside other Python threads: by a call that lets go of the lock."""

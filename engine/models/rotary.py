@@ -39,7 +39,8 @@ def frequencies(rotary: Rotary, context: Tensor | None = None) -> Tensor:
 def _dynamic_base(rotary: Rotary, context_T: Tensor) -> Tensor:
     """NTK-aware base: grows once the context passes the pretrained positions."""
     seen = rotary.original_positions
-    stretch = rotary.factor * context_T.clamp(min=seen) / seen - (rotary.factor - 1)
+    # 1 exactly up to the pretrained positions, however large the factor is.
+    stretch = 1 + rotary.factor * (context_T.clamp(min=seen) / seen - 1)
     return rotary.theta * stretch ** (rotary.dim / (rotary.dim - 2))
 
 

@@ -7,6 +7,7 @@ from engine.models.config import Rotary
 from engine.models.families.fields import Fields
 
 KINDS = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+ENDS = {"low": 1.0, "high": 4.0}  # of llama3's ramp
 OLDER = {"su": "longrope"}  # as Phi-3's first checkpoints have it
 
 
@@ -42,9 +43,13 @@ def read_rotary(
     kind = scaling.text("rope_type", scaling.text("type", "default"))
     kind = OLDER.get(kind, kind)
     if kind not in KINDS:
-        raise scaling.bad("rope_type", f"is {kind!r}; supported are {', '.join(KINDS)}")
+        raise scaling.bad("rope_type", f"is {kind[:40]!r}; supported are {', '.join(KINDS)}")
     if kind == "default":
         return Rotary(dim, theta, interleaved)
+    if kind == "yarn" and theta <= 1.0:  # all waves are of one length: none is slow
+        raise scaling.bad("rope_theta", f"is {theta:g}; yarn takes one above 1")
+    if kind == "dynamic" and dim <= 2:
+        raise scaling.bad("rope_type", "is 'dynamic', which takes heads of more than 2 dimensions")
     if kind == "longrope":
         return _longrope(fields, scaling, Rotary(dim, theta, interleaved, kind="longrope"))
     return _stretched(fields, scaling, Rotary(dim, theta, interleaved, kind=kind))  # type: ignore[arg-type]
@@ -56,6 +61,9 @@ def _stretched(fields: Fields, scaling: Fields, plain: Rotary) -> Rotary:
     if plain.kind in ("llama3", "yarn"):
         original = scaling.count("original_max_position_embeddings", positions)
     ratio = positions / original if plain.kind == "yarn" else None
+    low, high = (scaling.number(f"{end}_freq_factor", at, low=1e-6) for end, at in ENDS.items())
+    if plain.kind == "llama3" and not low < high:
+        raise scaling.bad("high_freq_factor", f"is {high:g}; it must be above low_freq_factor")
     factor = scaling.number("factor", ratio, low=1e-6)
     return Rotary(
         dim=plain.dim,
@@ -64,8 +72,8 @@ def _stretched(fields: Fields, scaling: Fields, plain: Rotary) -> Rotary:
         kind=plain.kind,
         factor=factor,
         original_positions=original,
-        low_frequency_factor=scaling.number("low_freq_factor", 1.0, low=1e-6),
-        high_frequency_factor=scaling.number("high_freq_factor", 4.0, low=1e-6),
+        low_frequency_factor=low,
+        high_frequency_factor=high,
         beta_fast=scaling.number("beta_fast", 32.0, low=1e-6),
         beta_slow=scaling.number("beta_slow", 1.0, low=1e-6),
         truncate=scaling.flag("truncate", True),

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import BadInput
+from engine.models.config import Rotary
 from engine.models.families import FAMILIES, parse, read_config
 from engine.models.parameters import all_parameters
+from engine.models.rotary import frequencies
 from tests.engine.models import small
 
 
@@ -41,6 +44,9 @@ def test_a_config_reads_the_same_twice_and_can_be_a_key(name: str) -> None:
         ("rope_scaling", "linear"),
         ("rope_scaling", {"type": "linear", "factor": 0}),
         ("rope_scaling", {"type": "mirror", "factor": 2}),
+        ("rope_scaling", {"type": "y" * 5000, "factor": 2}),
+        ("rope_scaling", {"type": "yarn", "factor": 2, "rope_theta": 1.0}),
+        ("rope_scaling", {"type": "llama3", "factor": 2, "high_freq_factor": 1.0}),
         ("eos_token_id", [-1]),
         ("eos_token_id", "</s>"),
         ("quantization_config", {"quant_method": "fp8"}),
@@ -54,8 +60,21 @@ def test_a_bad_field_is_named(field: str, value: Any) -> None:
     with pytest.raises(BadInput) as caught:
         parse(raw, "m/config.json")
     message = str(caught.value)
-    named = {"rope_scaling": ("rope_scaling", "rope_type", "factor")}.get(field, (field,))
+    named = {
+        "rope_scaling": ("rope_scaling", "rope_type", "rope_theta", "factor", "high_freq_factor")
+    }.get(field, (field,))
     assert "m/config.json" in message and any(repr(name) in message for name in named)
+    assert len(message) < 500
+
+
+def test_dynamic_frequencies_are_numbers_at_every_factor() -> None:
+    """Up to the pretrained positions they are the plain ones; 2³¹ - (2³¹ - 1) was 0 in float32."""
+    seen = torch.arange(1.0, 300.0)
+    for factor in (1.0, 3.0, float(1 << 31), 1e12):
+        rotary = Rotary(8, kind="dynamic", factor=factor, original_positions=128)
+        found_TF = frequencies(rotary, seen)
+        assert torch.isfinite(found_TF).all()
+        assert (found_TF[:128] == frequencies(Rotary(8))).all()
 
 
 @pytest.mark.parametrize(

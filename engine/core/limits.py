@@ -27,6 +27,7 @@ class Limits:
     """The limits by name. Sizes in bytes, times in seconds of processor time."""
 
     config_bytes: int = 32 << 20  # JSON of a model folder; an index of 100,000 tensors: 10 MB
+    config_entries: int = 1 << 20  # of one: its values, 100 bytes of memory each and more
     tokenizer_bytes: int = 64 << 20  # tokenizer.json; 33 MB with 262,144 tokens
     tokenizer_memory: int = 1 << 30  # what one text may take by unfamiliar patterns, its rules held
     tokenizer_seconds: float = 2.0
@@ -200,6 +201,8 @@ def inside(folder: Path, name: str) -> Path:
     path = folder / name
     try:
         home, target = folder.resolve(), path.resolve()
+    except UnicodeError:  # half a character: no file is called so
+        raise BadInput(f"{folder}: names {name[:80]!r}; only files of the folder itself") from None
     except (OSError, RuntimeError):  # a name too long; links in a circle
         raise BadInput(f"{path}: a link that leads nowhere; copy the file instead") from None
     if not target.is_relative_to(home) and target.parent != home.parent.parent / "blobs":

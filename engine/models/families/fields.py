@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.core.errors import BadInput
-from engine.core.limits import inside, parse_json, read_bytes
+from engine.core.limits import check, inside, parse_json, read_bytes
 
 Word = TypeVar("Word", bound=str)
 LARGEST_COUNT = 1 << 24
@@ -111,7 +111,9 @@ class Fields:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file of a model folder. Raises BadInput where there is none."""
     try:
-        value = parse_json(read_bytes(inside(path.parent, path.name), "config_bytes"), path)
+        data = read_bytes(inside(path.parent, path.name), "config_bytes")
+        check(path, "values", sum(map(data.count, (b",", b"[", b"{"))), "config_entries")
+        value = parse_json(data, path)
     except BadInput:
         raise
     except FileNotFoundError:

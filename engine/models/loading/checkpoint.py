@@ -53,7 +53,8 @@ class Checkpoint(Mapping[str, Tensor]):
                     f"config.json asks for {list(parameter.shape)}"
                 )
             self.stored[name] = found
-        read = {each.name: each for each in self.stored.values() if isinstance(each, Stored)}
+        taken = self.stored.values()
+        read = {each.name: each if isinstance(each, Stored) else None for each in taken}
         check_left_out(held, read, config, raw)
         self.reading = Reading(str(folder), sum(each.bytes for each in self.stored.values()))
 

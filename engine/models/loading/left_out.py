@@ -22,12 +22,12 @@ PIECE = 1 << 20  # bytes compared at once
 
 def check_left_out(
     held: Mapping[str, Stored],
-    read: Mapping[str, Stored],
+    read: Mapping[str, Stored | None],
     config: ModelConfig,
     raw: Mapping[str, Any],
 ) -> None:
-    """`read`: tensors of the file that the model takes, by their names there. Raises BadInput
-    naming one that it would leave out and that matters."""
+    """`read`: tensors of the file that the model takes, by their names there, None where they are
+    codes and scales. Raises BadInput naming one that it would leave out and that matters."""
     roots = {found[1] for name in read if (found := LAYER.match(name))}
     inner = raw.get("text_config")
     said = {**raw, **(inner if isinstance(inner, dict) else {})}

@@ -164,6 +164,23 @@ def test_metadata_that_is_not_read_is_refused_in_one_line(tmp_path, more, words)
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_vector_in_blocks_of_few_bits_is_one_line(tmp_path: Path) -> None:
+    write(tmp_path / "t.gguf", {}, {"w": ("Q8_0", random_blocks("Q8_0", 1, 2)[0])})
+    [stored] = read_header(tmp_path / "t.gguf").tensors.values()
+    with pytest.raises(BadInput, match="only matrices are read of blocks"):
+        blocks.numbers(stored)
+
+
+def test_bytes_between_tensors_show_a_shape_told_wrong(tmp_path: Path) -> None:
+    file, row = tmp_path / "t.gguf", np.ones((1, 64), np.float32)
+    write(file, {}, {"a": ("F32", row), "b": ("F32", row)})
+    whole = file.read_bytes()
+    sides = whole.index(b"a" + struct.pack("<IQ", 2, 64)) + 5
+    file.write_bytes(whole[:sides] + struct.pack("<Q", 32) + whole[sides + 8 :])
+    with pytest.raises(BadInput, match="128 bytes before tensor 'b'"):
+        read_header(file)
+
+
 def test_no_damage_to_a_file_gives_anything_but_one_line(tmp_path: Path) -> None:
     whole = model(tmp_path / "m.gguf").read_bytes()
     path, draw = tmp_path / "broken.gguf", np.random.default_rng(0)

@@ -10,9 +10,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.core.errors import BadInput
+from engine.core.limits import changed
 from engine.models.batch import pack
 from engine.models.kv import PagedKV
 from engine.models.loading.load import load, random_model, save
+from engine.models.loading.safetensors_file import ALSO
 from engine.models.model import Model
 from engine.models.reference import dense
 from tests.engine.models import small
@@ -192,12 +194,39 @@ def test_quantised_tensors_are_refused_by_name(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../other.safetensors", "/etc/passwd", "a/b.safetensors", "x\0.safetensors", "x.bin"]
+    "name",
+    [
+        "../other.safetensors",
+        "/etc/passwd",
+        "a/b.safetensors",
+        "x\0.safetensors",
+        "x.bin",
+        "\ud800.safetensors",
+    ],
 )
 def test_an_index_that_points_outside_the_folder_is_refused(folder: Path, name: str) -> None:
     index = {"weight_map": {NORM: name}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     assert "only files of the folder" in refused(folder)
+
+
+@pytest.mark.parametrize("each", ['"a%d":{}', '"a%d":{"data_offset\\u0073":[]}'])
+def test_a_header_of_very_many_objects_is_refused_before_they_are_made(folder: Path, each) -> None:
+    text = "{" + ",".join(each % at for at in range(3000)) + "}"
+    rewrite(folder, lambda header: text)
+    with changed(tensors=2000):
+        assert "limit tensors=2000" in refused(folder)
+
+
+def test_a_header_of_very_many_numbers_is_refused_before_they_are_made(folder: Path) -> None:
+    rewrite(folder, lambda header: f'{{"a":{{"shape":[{"1," * (ALSO + 99)}1]}}}}')
+    assert "more than its tensors" in refused(folder)
+
+
+def test_a_config_of_very_many_values_is_refused_before_they_are_made(folder: Path) -> None:
+    (folder / "config.json").write_text(f'{{"a":[{"[]," * 3000}1]}}')
+    with changed(config_entries=2000):
+        assert "limit config_entries=2000" in refused(folder)
 
 
 def test_a_link_that_leads_outside_the_folder_is_refused(folder: Path) -> None:

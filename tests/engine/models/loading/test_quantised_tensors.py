@@ -114,6 +114,16 @@ def test_a_model_runs_on_its_codes_as_the_reference_does_on_their_numbers(tmp_pa
     torch.testing.assert_close(logits[0], truth, rtol=1e-4, atol=1e-5)
 
 
+def test_a_bias_beside_codes_that_the_config_leaves_out_is_refused(tmp_path):
+    where, _ = folder(tmp_path, "gptq-4")
+    held, name = load_file(where / "model.safetensors"), "model.layers.0.self_attn.q_proj.bias"
+    save_file(held | {name: torch.zeros(64)}, where / "model.safetensors")
+    Checkpoint(where, read_config(where))  # as quantisers write them
+    save_file(held | {name: torch.ones(64)}, where / "model.safetensors")
+    with pytest.raises(BadInput, match="is added to what is read"):
+        Checkpoint(where, read_config(where))
+
+
 def test_a_method_that_is_not_read_is_refused_in_one_line(tmp_path):
     where, _ = folder(tmp_path, "gptq-4")
     raw = json.loads((where / "config.json").read_text())

@@ -1,6 +1,7 @@
 """FastSwitch's claims: settings they are checked under and what each check runs."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -135,10 +136,20 @@ def at(knob: str, measure: Measure) -> Callable[[InferenceConfig, float, RunConf
 
     def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
         one = update(config, {knob: value if isinstance(value, float) else int(value)})
-        draws = [update(one, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
-        return over_strongest({DRAWN: over_rivals(draws, run, measure)})
+        return over_strongest({DRAWN: over_rivals(as_small(one, fast), run, measure)})
 
     return judged
+
+
+def at_share(config: InferenceConfig, share: float, run: RunConfig, fast: bool) -> Outcome:
+    """The same of times between tokens that another share of them keep to."""
+    measure = partial(between_tokens, share=share)
+    return over_strongest({DRAWN: over_rivals(as_small(config, fast), run, measure)})
+
+
+def as_small(config: InferenceConfig, fast: bool) -> list[InferenceConfig]:
+    """Draws as the small check's, of which full maps have five."""
+    return [update(config, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
 
 
 def tail_first(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
@@ -155,9 +166,7 @@ def new_at(knob: str) -> Callable[[InferenceConfig, float, RunConfig, bool], Out
     """`only_new` with a knob at some value, of draws as the small check's."""
 
     def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-        one = update(config, {knob: int(value)})
-        draws = [update(one, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
-        return new_share(draws, run)
+        return new_share(as_small(update(config, {knob: int(value)}), fast), run)
 
     return judged
 

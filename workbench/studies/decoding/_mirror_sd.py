@@ -45,7 +45,6 @@ SPLIT: Changes = {"executor.tensor_parallel": 2}  # the second device helps the 
 SEEDS = 5
 LETTERS = 160  # of a piece of text that is gone on from
 SAID = 10  # tokens of a drawn answer
-LIKELIEST = 8  # tokens that the draft model or a table names, as an early exit does
 SHIPPED = "stdlib-draft-1m"
 Place: TypeAlias = tuple[list[int], list[int]]  # a request's tokens, and the places looked at
 
@@ -79,7 +78,8 @@ def drawn_at(
 ) -> Outcome:
     """The same of answers drawn at a temperature."""
     shares, plain = [], dict[str, list[float]](draft=[], table=[])
-    table = followers(config.model)
+    likeliest = config.speculation.mirrors.candidates if config.speculation.mirrors else 1
+    table = followers(config.model, likeliest)
     for seed in range(config.seed, config.seed + SEEDS):
         asked = {"workload": {"kind": "prompts", "texts": beginnings(2 if fast else 24, seed)}}
         drawn = {
@@ -95,11 +95,11 @@ def drawn_at(
         places = after_drafts(log)
         behind = [ids[at] in table.get(ids[at - 1], ()) for ids, ends in places for at in ends]
         plain["table"].append(float(np.mean(behind)))
-        plain["draft"].append(by_draft(config, places))
+        plain["draft"].append(by_draft(config, places, likeliest))
     rival = max(plain, key=lambda name: sum(plain[name]))
     figure = Figure.mean(np.subtract(shares, plain[rival]), "%")
     return Outcome(
-        f"oftener than by the draft model's {LIKELIEST} likeliest, or by the {LIKELIEST} that "
+        f"oftener than by the draft model's {likeliest} likeliest, or by the {likeliest} that "
         "follow the one before most often",
         f"{np.mean(shares):.1%} foreseen, {np.mean(plain['draft']):.1%} by the draft "
         f"model, {np.mean(plain['table']):.1%} by the table: difference "
@@ -110,21 +110,28 @@ def drawn_at(
     )
 
 
-def by_draft(config: InferenceConfig, places: Sequence[Place]) -> float:
-    """How often the draft model by itself has those tokens among its likeliest."""
+def with_candidates(
+    config: InferenceConfig, count: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where an early exit, and whoever it stands beside, names so many."""
+    return foreseen(update(config, {"speculation.candidates": int(count)}), run_config, fast)
+
+
+def by_draft(config: InferenceConfig, places: Sequence[Place], likeliest: int) -> float:
+    """How often the draft model by itself has those tokens among so many of its likeliest."""
     folder = find(config.speculation.model if config.speculation.drafts else SHIPPED).folder
     assert folder is not None
     shape, weights = saved_weights(folder)
     found = []
     for ids, ends in places:
         with torch.inference_mode():
-            likely_TK = dense(shape, weights, torch.tensor([ids]))[0].topk(LIKELIEST).indices
+            likely_TK = dense(shape, weights, torch.tensor([ids]))[0].topk(likeliest).indices
         found += [ids[at] in likely_TK[at - 1].tolist() for at in ends]
     return float(np.mean(found))
 
 
-def followers(model: str) -> dict[int, set[int]]:
-    """Of each token those that follow it most often in held-out text."""
+def followers(model: str, count: int) -> dict[int, set[int]]:
+    """Of each token so many that follow it most often in held-out text."""
     folder = find(model).folder
     assert folder is not None
     ids = Tokenizer(folder).encode(dataset("models/stdlib-5m/validation.txt").read_text("utf-8"))
@@ -132,7 +139,7 @@ def followers(model: str) -> dict[int, set[int]]:
     for before, token in pairwise(ids):
         behind.setdefault(before, Counter())[token] += 1
     return {
-        before: {token for token, _ in own.most_common(LIKELIEST)} for before, own in behind.items()
+        before: {token for token, _ in own.most_common(count)} for before, own in behind.items()
     }
 
 

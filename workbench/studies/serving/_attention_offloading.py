@@ -27,8 +27,9 @@ Check = Callable[[InferenceConfig, RunConfig, bool], Outcome]
 USED = 0.9  # of a device's memory, weights and cache together
 WAVES = 3  # requests over those that fit at once
 PLAIN = "modelled"
+COMPUTE = "h100-sxm"
 # Homogeneous fleets, by device: tensor-parallel ranks tried of each.
-HOMOGENEOUS = {"h100-sxm": (1, 2, 4, 8), "rtx-3090": (2, 4, 8)}
+HOMOGENEOUS = {COMPUTE: (1, 2, 4, 8), "rtx-3090": (2, 4, 8)}
 FEW = (4,)  # the size that the small check and maps try
 COSTS = tomllib.loads(dataset("gpu_prices.toml").read_text())["dollars"]
 # Grouped heads: a ninth of the bytes a token and layer; weights that two H100 hold.
@@ -91,8 +92,9 @@ def filled(config: InferenceConfig) -> InferenceConfig | None:
     return update(config, {"pages": count, "workload.count": WAVES * fit})
 
 
-def generated(log: Log) -> float:
-    """Tokens a second of the steps in which answers alone are computed, while requests wait."""
+def generated(log: Log, counted: float = 0.0) -> float:
+    """Tokens a second of the steps in which answers alone are computed, while requests wait;
+    `counted`: the share that counts of those with prompts."""
     found = []
     for span in log.of(Span):
         if span.lane == "engine" and span.name == "step":
@@ -101,14 +103,14 @@ def generated(log: Log) -> float:
     steps_S3 = np.array(found)
     last = int(np.flatnonzero(steps_S3[:, 1])[-1])
     own = steps_S3[: last + 1]
-    own = own[own[:, 1] == 0]
-    return float(own[:, 0].sum() / own[:, 2].sum())
+    share_S = np.where(own[:, 1] == 0, 1.0, counted)
+    return float(share_S @ own[:, 0] / (share_S @ own[:, 2]))
 
 
-def per_dollar(config: InferenceConfig, run: RunConfig) -> float:
+def per_dollar(config: InferenceConfig, run: RunConfig, counted: float = 0.0) -> float:
     """Generated tokens for a dollar; 0 where the design holds no request."""
     one = filled(config)
-    return 0.0 if one is None else generated(run(one)) * 3600 / hourly(one)
+    return 0.0 if one is None else generated(run(one), counted) * 3600 / hourly(one)
 
 
 def plain(config: InferenceConfig, name: str, ranks: int) -> InferenceConfig:
@@ -172,7 +174,7 @@ def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
 
 def over_compute(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Beside the best fleet of the compute device."""
-    return beside(config, run, fast, ("h100-sxm",), "the best fleet of the compute device")
+    return beside(config, run, fast, (COMPUTE,), "the best fleet of the compute device")
 
 
 def over(knob: str, check: Check) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
@@ -194,6 +196,22 @@ def at_rent(config: InferenceConfig, rent: float, run: RunConfig, fast: bool) ->
     figure = Figure.exact(found.figure.value * hourly(config) / (hourly(config) + apart), "×")
     told = f"{figure.value:.2f}× where an attention device rents for {rent:.2f} $ an hour"
     return replace(found, measured=told, holds=figure.value > 1, figure=figure)
+
+
+def with_prompts(config: InferenceConfig, counted: float, run: RunConfig, fast: bool) -> Outcome:
+    """`over_compute` of one draw where that share of the steps with prompts counts, too; at full
+    size over H100 as many as serve best."""
+    sizes = FEW if fast else HOMOGENEOUS[COMPUTE]
+    worth = {size: per_dollar(plain(config, COMPUTE, size), run, counted) for size in sizes}
+    best = max(worth, key=lambda size: worth[size])
+    figure = Figure.exact(per_dollar(config, run, counted) / worth[best], "×")
+    return Outcome(
+        "more tokens for a dollar than H100 generate",
+        f"{figure.value:.2f}× of {best} H100 where {counted:.0%} of the prompts' steps count",
+        figure.value > 1,
+        figure=figure,
+        needed=1.0,
+    )
 
 
 def same_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:

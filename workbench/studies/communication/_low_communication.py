@@ -8,6 +8,7 @@ from engine.core.log import Log
 from engine.core.tags import facts
 from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.executors.modelled import Modelled
 from engine.training.low_communication.methods.one_bit_adam import OneBitAdam
 from workbench.study import Break, Changes, Figure, Outcome, Reported, RunConfig
 
@@ -20,6 +21,8 @@ BRIEF: Changes = {"steps": 40, "report": 40, "learning.warmup": 4, "learning.dec
 SMALL: Changes = {"learning.hidden": 16, "learning.layers": 1, "learning.context": 32,
                   "learning.rows": 2, "learning.judged": 512, "steps": 48, "learning.warmup": 4,
                   "learning.decay": 12}  # fmt: skip
+SLOW: Changes = {"executor": "modelled", "replicas": 3}
+BUSY = 0.95  # of the time
 SEEDS = 5
 APART = 1e-6  # losses of ranks and of one process, of the same sums in the same order
 SAME = Reported(0.0, "equal", tolerance=APART)
@@ -102,4 +105,33 @@ def messages(log: Log) -> Counter[tuple[str, str, float, str]]:
     return Counter(
         (move.source, move.target, move.bytes, facts(move.tag).get("task", ""))
         for move in log.of(Move)
+    )
+
+
+def hidden(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same training on a described network: share of a replica's time that is computing, beside
+    DiLoCo of the same H whose numbers are packed alike."""
+    return over_link(config, Modelled().bandwidth, run_config, fast)
+
+
+def over_link(
+    config: LowCommunicationConfig, bandwidth: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with a port of another bandwidth."""
+    turned = {**BRIEF, **SLOW, "executor.bandwidth": bandwidth}
+    every = getattr(config.method, "every", 16)
+    ours = run(config, run_config, turned)
+    diloco = {**turned, "method": "diloco", "method.every": every}
+    packed = {"method.codec": getattr(config.method, "codec", "float32")}
+    plain, rival = (run(config, run_config, {**diloco, **more}) for more in ({}, packed))
+    mine, theirs = metrics.busy(ours), metrics.busy(rival)
+    faster = rival.duration / ours.duration
+    return Outcome(
+        f"computing at least {BUSY:.0%} of the time, where DiLoCo that packs its numbers alike "
+        "computes less",
+        f"{mine:.1%} against {theirs:.1%}: done in 1/{faster:.2f} of its time, and in "
+        f"1/{plain.duration / ours.duration:.2f} of that of DiLoCo in float32",
+        mine >= BUSY and theirs < mine,
+        figure=Figure.exact(faster, "×"),
+        needed=1.0,
     )

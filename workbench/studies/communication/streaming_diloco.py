@@ -7,7 +7,6 @@ from engine.core.log import Log
 from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
 from engine.training.low_communication.described_curves import described, needed_bandwidth
-from engine.training.low_communication.executors.modelled import Modelled
 from engine.training.low_communication.methods.streaming_diloco import StreamingDiLoCo
 from engine.training.low_communication.methods.synchronous import Synchronous
 from engine.training.low_communication.run import run as driver
@@ -15,10 +14,13 @@ from workbench.studies.communication._low_communication import (
     BRIEF,
     BROKEN_WIRE,
     SAME,
+    SLOW,
     excess,
+    hidden,
     interval,
     losses,
     on_the_wire,
+    over_link,
     run,
 )
 from workbench.study import (
@@ -33,9 +35,8 @@ from workbench.study import (
     Study,
 )
 
-SLOW: Changes = {"executor": "modelled", "replicas": 3}
 ALONE: Changes = {"method": "diloco", "method.every": 10_000}  # but for the last step
-CUT, BUSY = 100.0, 0.95
+CUT = 100.0
 
 
 def peak_bytes(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -90,30 +91,6 @@ def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool)
         figure.high <= 0,
         figure=figure,
         needed=0.0,
-    )
-
-
-def hidden(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same training on a described network: share of a replica's time that is computing."""
-    return over_link(config, Modelled().bandwidth, run_config, fast)
-
-
-def over_link(
-    config: LowCommunicationConfig, bandwidth: float, run_config: RunConfig, fast: bool
-) -> Outcome:
-    """The same with a port of another bandwidth."""
-    turned = {**BRIEF, **SLOW, "executor.bandwidth": bandwidth}
-    every = getattr(config.method, "every", 16)
-    ours = run(config, run_config, turned)
-    diloco = run(config, run_config, {**turned, "method": "diloco", "method.every": every})
-    mine, theirs = metrics.busy(ours), metrics.busy(diloco)
-    faster = diloco.duration / ours.duration
-    return Outcome(
-        f"computing at least {BUSY:.0%} of the time, where DiLoCo computes less",
-        f"{mine:.1%} against {theirs:.1%}: done in 1/{faster:.2f} of DiLoCo's time",
-        mine >= BUSY and theirs < mine,
-        figure=Figure.exact(faster, "×"),
-        needed=1.0,
     )
 
 
@@ -226,9 +203,11 @@ STUDY = Study(
             check=hidden,
             reported=Reported(1.0, none=1.0),
             finding="reproduced",
-            why="the abstract gives a direction alone, less time than DiLoCo's; the link is "
-            "chosen: the map shows on which there is nothing to hide. The 95% of the time that the "
-            "check asks for are ours, and are not reached on ports below 100 kB/s",
+            why="the abstract gives a direction alone, less time than DiLoCo's, which here packs "
+            "its numbers alike: of the 1.14 beside DiLoCo in float32 on ports of 1.25 MB/s four "
+            "bits give most, and what is hidden 1.03. The link is chosen: the map shows on which "
+            "there is nothing to hide. The 95% of the time that the check asks for are ours, and "
+            "are not reached on ports below 100 kB/s",
             broken=(
                 Break({"method.fault": "waits"}, True, "a fragment is waited for when it is sent"),
                 Break({"method.delay": 0}),
@@ -281,7 +260,7 @@ STUDY = Study(
             values=(1e4, 3e4, 1e5, 3e5, 6e5, 1.25e6, 3e6, 1e7, 1e8),
             coarse=(3e4, 1.25e6, 1e8),
             x="bandwidth of a replica's port (B/s)",
-            y="times as fast as DiLoCo",
+            y="times as fast as DiLoCo with numbers packed alike",
             default=1.25e6,
             judged=over_link,
             log_x=True,

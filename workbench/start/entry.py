@@ -7,15 +7,14 @@ there is no folder to be in.
 
 import os
 import sys
-from typing import NoReturn
 
 from workbench.interrupts import heard
 
 INTERRUPTED = 130  # exit code, as shells have it
 
 
-def command() -> NoReturn:
-    """The `workbench` command."""
+def command() -> None:
+    """The `workbench` command; never returns."""
     try:
         _streams()
         try:
@@ -44,7 +43,7 @@ def _streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
-def _leave(line: str, code: int) -> NoReturn:
+def _leave(line: str, code: int) -> None:
     """Out at once: half of what was being loaded is there, and Python would take it down."""
     sys.stderr.write(f"workbench: {line}\n")
     sys.stderr.flush()

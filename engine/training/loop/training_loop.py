@@ -6,11 +6,13 @@ ones bit for bit, given that the loss depends on nothing but weights and step.
 """
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 
 from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import to_dict
+from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.core.run import Stopped
 from engine.training.loop.checkpoint import Facts
@@ -42,7 +44,8 @@ def training_loop(
     this run, so that a foreign checkpoint is refused. `kind` is that of the device. Emits a Span
     for each stretch between reports, Levels loss, rate, gradient_norm and tokens_per_second at each
     report, what `judge` finds at each validation, and a Mark at each checkpoint. Raises Stopped,
-    with a checkpoint written, once any rank's `poll` says so.
+    with a checkpoint written, once any rank's `poll` says so, BadInput once loss or gradient is not
+    finite.
     """
     run = _Loop(learner, recipe, emit, clock)
     run.facts = {**to_dict(recipe), **(origin or {}), **learner.facts}
@@ -94,6 +97,12 @@ class _Loop:
         self.loss, tokens = self.learner.gradients(step)
         self.rate = learning_rate(step, recipe.steps, recipe.rate, recipe.warmup, recipe.decay)
         self.norm, stop = self.learner.update(self.rate, asked)
+        if not (isfinite(self.loss) and isfinite(self.norm)):  # before it is saved as whole
+            raise BadInput(
+                f"step {step}: loss {self.loss:g}, gradient {self.norm:g}: nothing is learnt "
+                "any more, and nothing of this was saved; take a lower rate or weights that are "
+                "finite, into another folder"
+            )
         self.tokens += tokens
         self.step += 1
         return stop

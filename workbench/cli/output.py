@@ -33,8 +33,10 @@ def visible(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout; numbers JSON cannot hold become null."""
-    print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+    """One JSON document on stdout; numbers JSON cannot hold become null, and what a terminal would
+    obey is escaped."""
+    text = json.dumps(_plain(value), ensure_ascii=False, indent=2)
+    print(HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 
 def say_left_out(trace: "Trace") -> None:
@@ -59,11 +61,11 @@ def _plain(value: Any) -> Any:
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns aligned left, the last one wrapped to the terminal's width."""
-    rows = [[visible(str(cell)) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in [list(head), *rows]) for i in range(len(head) - 1)]
+    head, *rows = [[visible(str(cell)) for cell in row] for row in [head, *rows]]
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head) - 1)]
     indent = sum(widths) + 2 * len(widths)
     room = max(24, shutil.get_terminal_size((100, 24)).columns - indent)
-    for row in [list(head), *rows]:
+    for row in [head, *rows]:
         lines = textwrap.wrap(row[-1], room) or [""]
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print("  ".join([*cells, lines[0]]).rstrip())

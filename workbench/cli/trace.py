@@ -47,8 +47,11 @@ def run(args: argparse.Namespace) -> int:
     kind = next((s for s in SUFFIXES if path.name.lower().endswith(s)), "")
     stem = path.name[: len(path.name) - len(kind)] if kind else path.stem
     out = Path(args.out) if args.out else path.parent / (stem + (".run" if kind else ".json"))
-    if out.resolve() == path.resolve():
+    if _place(out) == _place(path):
         raise BadInput(f"{out}: would overwrite what is read; give another place with -o")
+    if kind and not args.out and out.exists():
+        # perhaps the run that the trace was written from, and it holds more than the trace does
+        raise BadInput(f"{out}: is there already; give another place with -o, or remove it")
     if kind:
         print(save(log_of(path), out))
         return 0
@@ -60,6 +63,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _place(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as fault:  # links in a circle; a NUL in the name
+        raise BadInput(f"{path}: no path of a file ({fault})") from None
+
+
 def _ranks(args: argparse.Namespace) -> int:
     """Traces of one job's ranks as one run; the straggler is told."""
     from engine.core.events import Mark
@@ -68,7 +78,15 @@ def _ranks(args: argparse.Namespace) -> int:
 
     if args.breakdown or args.sql is not None or not args.out:
         raise BadInput("trace: several files become one run; say where to with -o JOB.run")
-    log = log_of_ranks([Path(name) for name in args.file])
+    paths = [Path(name) for name in args.file]
+    seen: set[Path] = set()
+    for path in paths:
+        if _place(path) in seen:
+            raise BadInput(f"{path}: given twice; give each rank's trace once")
+        seen.add(_place(path))
+    if _place(Path(args.out)) in seen:
+        raise BadInput(f"{args.out}: would overwrite what is read; give another place with -o")
+    log = log_of_ranks(paths)
     print(save(log, Path(args.out)))
     print(*(visible(mark.text) for mark in log.of(Mark) if mark.name == "ranks"), sep="\n")
     return 0

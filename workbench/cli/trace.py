@@ -2,10 +2,11 @@
 breakdown of either, or what SQL asks of it."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from engine.core.errors import BadInput
-from workbench.cli.output import visible
+from workbench.cli.output import say, visible
 
 ABOUT = """write a run as a Chrome trace (for Perfetto), or a Chrome trace as a run
 
@@ -34,6 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from engine.core.chrome.write import save_chrome_trace
+    from engine.core.events import Mark
     from engine.core.file import load, save
     from workbench.traces.read import SUFFIXES, log_of
 
@@ -53,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
         # perhaps the run that the trace was written from, and it holds more than the trace does
         raise BadInput(f"{out}: is there already; give another place with -o, or remove it")
     if kind:
-        print(save(log_of(path), out))
+        log = log_of(path)
+        print(save(log, out))
+        _say_left_out(path, [mark.text for mark in log.of(Mark) if mark.name == "left out"])
         return 0
     log = load(path)
     try:
@@ -61,6 +65,11 @@ def run(args: argparse.Namespace) -> int:
     except OSError as fault:
         raise BadInput(f"{out}: cannot write the trace ({fault.strerror})") from None
     return 0
+
+
+def _say_left_out(path: Path, notes: Iterable[str]) -> None:
+    for note in notes:
+        say(visible(f"{path}: {note}; left out"))
 
 
 def _place(path: Path) -> Path:
@@ -94,7 +103,7 @@ def _ranks(args: argparse.Namespace) -> int:
 
 def _sql(path: Path, query: str, as_json: bool) -> int:
     """What one SELECT gives of the events of a run or a trace."""
-    from workbench.cli.output import print_json, print_table, say
+    from workbench.cli.output import print_json, print_table
     from workbench.traces.read import open_log
     from workbench.traces.sql import MOST_ROWS, asked
 
@@ -128,6 +137,7 @@ def _breakdown(path: Path, as_json: bool) -> int:
     trace = DeviceTrace(
         read.spans, read.categories, read.device_of, read.launched_by, read.zero
     )  # fmt: skip
+    _say_left_out(path, read.notes)
     found = trace.breakdowns()
     if not found:
         raise BadInput(f"{path}: no kernels of an accelerator in it; nothing to break down")

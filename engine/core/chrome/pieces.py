@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from itertools import chain
+from math import nan
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,14 +36,14 @@ FAILED = 100_000  # of them for an entry nested too deep
 
 
 class Entry(msgspec.Struct, gc=False):
-    """One entry: times in microseconds, `args` still as text."""
+    """One entry: times in microseconds, NaN where none is said; `args` still as text."""
 
     ph: str = ""
     name: str = ""
     cat: str = ""
     pid: int | str = 0
     tid: int | str = 0
-    ts: float = 0.0
+    ts: float = nan
     dur: float = 0.0
     args: msgspec.Raw = msgspec.Raw(b"")
 
@@ -200,6 +201,7 @@ def _entry(value: Any) -> Entry | None:
     """An entry from what JSON gave, with numbers that stand as text read as numbers."""
     if not isinstance(value, dict):
         return None
+    ts = value.get("ts")
     try:
         return Entry(
             ph=_words(value.get("ph", "")),
@@ -207,7 +209,7 @@ def _entry(value: Any) -> Entry | None:
             cat=_words(value.get("cat", "")),
             pid=_place(value.get("pid", 0)),
             tid=_place(value.get("tid", 0)),
-            ts=float(value.get("ts") or 0.0),
+            ts=nan if ts is None else float(ts),
             dur=float(value.get("dur") or 0.0),
             args=msgspec.Raw(json.dumps(value.get("args") or {}).encode()),
         )

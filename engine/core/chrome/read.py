@@ -106,6 +106,7 @@ class _Reader:
         self.counted, self.launches = Counted(work), Launches()
         self.halves: dict[int, list[tuple[float, int]]] = {}  # begun and not ended, by lane
         self.lost = 0  # ends without a beginning
+        self.timeless = 0  # entries whose time is missing, below zero in length or out of reach
         self.levels: list[tuple[float, int, str, float]] = []
         self.marks: list[tuple[float, int, str]] = []
         self.called: dict[tuple[str, Any, Any], Any] = {}  # what metadata says of a lane
@@ -116,8 +117,9 @@ class _Reader:
 
     def take(self, entries: list[Entry]) -> None:
         """The next entries of the file."""
-        spans = (e for e in entries if e.ph == "X" and e.cat != WINDOW)
+        spans = [e for e in entries if e.ph == "X" and e.cat != WINDOW]
         whole = [e for e in spans if e.dur >= 0 and abs(e.ts) + e.dur <= LATEST]
+        self.timeless += len(spans) - len(whole)
         first = len(self.start)
         self.start.frombytes(np.array([e.ts for e in whole]).tobytes())
         self.took.frombytes(np.array([e.dur for e in whole]).tobytes())
@@ -168,8 +170,10 @@ class _Reader:
         if ph == "M":
             if entry.name in NAMED and len(self.called) < 4 * limits().lanes:
                 self.called[entry.name, entry.pid, entry.tid] = _dict(entry)
-        elif ph not in ("B", "E", "C", "i", "I", "R") or not abs(entry.ts) <= LATEST:
+        elif ph not in ("B", "E", "C", "i", "I", "R"):
             return
+        elif not abs(entry.ts) <= LATEST:
+            self.timeless += 1
         elif ph in ("B", "E"):
             self._half(entry)
         elif len(self.levels) + len(self.marks) < MOST_OTHERS:
@@ -216,6 +220,8 @@ class _Reader:
         open_ones = self.lost + sum(map(len, self.halves.values()))
         if open_ones:
             self.notes.append(f"{open_ones:,} spans have a beginning or an end only")
+        if self.timeless:
+            self.notes.append(f"{self.timeless:,} entries have no time that can be kept")
         if self.merged:
             self.notes.append(f"of over {limits().lanes:,} threads the later ones are one lane")
         if len(self.levels) + len(self.marks) >= MOST_OTHERS:

@@ -52,6 +52,25 @@ def test_a_run_beside_a_trace_is_kept(trace: Path, capsys: pytest.CaptureFixture
     assert main(["trace", str(trace), "-o", str(kept)]) == 0
 
 
+@pytest.mark.parametrize("time", [{}, {"ts": None}, {"ts": "nan"}, {"ts": 1e99}, {"dur": -1}])
+@pytest.mark.parametrize("command", [["--breakdown"], ["-o", "out.run"]])
+def test_entries_without_a_time_are_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    time: dict[str, object],
+    command: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = {**EVENT, "cat": "kernel", "args": {"stream": 7}}
+
+    Path("t.json").write_text(
+        json.dumps([whole, {k: v for k, v in (whole | time).items() if time or k != "ts"}])
+    )
+    assert main(["trace", "t.json", *command]) == 0
+    assert "1 entries have no time" in capsys.readouterr().err
+
+
 def test_headings_and_json_carry_nothing_a_terminal_obeys(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -103,28 +103,32 @@ def compared(
 
 def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """All pairs of held-out questions: the judge's area beside those of looking alike and of
-    reading one token. The figure is what it has over the latter, of the same questions."""
-    ours, alike, plain = _seen(sized(config, fast, FEW, 40, 200), run_config)
+    reading one token. The figure is what it has over the larger of these, of the same questions."""
+    ours, *plain = _seen(sized(config, fast, FEW, 40, 200), run_config)
     told = ""
     if not fast:
-        away, _, other = _seen(sized(config, fast, {**FEW, **ELSEWHERE}, 40, 200), run_config)
+        away, *others = _seen(sized(config, fast, {**FEW, **ELSEWHERE}, 40, 200), run_config)
         told = (
-            f"; four sums of up to four, never shown: {_said(area(away))}, one token "
-            f"{area(other).value:.2f}"
+            f"; four sums of up to four, never shown: {_said(area(away))}, "
+            f"{_beside([area(pairs) for pairs in others])}"
         )
-    own, rival = area(ours), area(plain)
-    (low, high), (below, above) = gain(ours, alike), gain(ours, plain)
-    inside = within(ours)[0]
+    own, areas = area(ours), [area(pairs) for pairs in plain]
+    rival = max(areas, key=lambda each: each.value)
+    low, high = gain(ours, plain[areas.index(rival)])
     return Outcome(
-        "area under the ROC above that of a judge that reads one token, the strongest plain one "
-        "(95% interval of the difference above 0)",
-        f"{_said(own)}, {inside:.2f} within a question; shared prefix {area(alike).value:.2f}, "
-        f"difference [{low:+.2f}, {high:+.2f}]; one token {rival.value:.2f}, difference "
-        f"{own.value - rival.value:+.3f} [{below:+.3f}, {above:+.3f}]{told}",
-        below > 0,
-        figure=Figure(own.value - rival.value, below, above, "", own.questions),
+        "area under the ROC above that of the stronger of two plain judges: looking alike, and "
+        "reading one token (95% interval of the difference above 0)",
+        f"{_said(own)}, {within(ours)[0]:.2f} within a question; {_beside(areas)}, difference to "
+        f"the stronger {own.value - rival.value:+.3f} [{low:+.3f}, {high:+.3f}]{told}",
+        low > 0,
+        figure=Figure(own.value - rival.value, low, high, "", own.questions),
         needed=0.0,
     )
+
+
+def _beside(plain: Sequence[Area]) -> str:
+    alike, one = plain
+    return f"shared prefix {alike.value:.2f}, one token {one.value:.2f}"
 
 
 def _seen(config: PruningConfig, run_config: RunConfig) -> list[list[Pairs]]:

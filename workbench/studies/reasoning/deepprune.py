@@ -117,17 +117,17 @@ STUDY = Study(
             finding="contrary",
             quick="undecided",
             fails=("small", "full"),
-            why="what its AUROC has over that of the strongest plain judge, 0.87 over 0.58 in the "
-            "paper. Here that is one which reads a single token of each trace: 0.81 against 0.79 "
-            "[0.75, 0.84] over 200 questions, 0.79 against 0.77 over 40. The "
+            why="what its AUROC has over that of the stronger of two plain judges, 0.87 over 0.58 "
+            "in the paper. Here that is one which reads a single token of each trace: 0.81 against "
+            "0.79 [0.75, 0.84] over 200 questions, 0.79 against 0.77 over 40. The "
             "shared prefix comes to 0.59. It tells questions that "
             "invite slips from those that do not, not one trace from another: within a question "
             "its model alone is at chance (0.50); of a size never shown it comes to 0.69. The "
             "shipped training is the highest of five: judges from seeds 0 to 4 come to 0.79, 0.57, "
-            "0.78, 0.62 and 0.55 over 200 questions, the same read of one token, each its own "
-            "training's, to 0.81, 0.46, 0.77, 0.72 and 0.49: over five trainings of the judge the "
-            "difference is undecided, of the shipped one contrary. Of seeds 1 and 4 the shared "
-            "prefix (0.59) is a stronger plain judge than that one token, and than the judge",
+            "0.78, 0.62 and 0.55 over 200 questions, the stronger plain one to 0.81, 0.59, 0.77, "
+            "0.72 and 0.59, of seeds 1 and 4 the shared prefix, of the others one token, read by "
+            "each training's own: over five trainings of the judge the difference is undecided "
+            "(-0.035 [-0.100, +0.033]), of the shipped one contrary (-0.021 [-0.042, -0.003])",
             broken=(
                 Break({"judge.late": 120}, True, "the judge's words come 120 comparisons late"),
                 Break(

@@ -16,7 +16,7 @@ from engine.core.errors import BadInput
 from engine.distributed.flows.collective_work import algorithm, carry, times
 from engine.distributed.flows.work import Played, Work
 from engine.training.pipeline.cluster import OnCluster, Places, places
-from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.config import PipelineConfig, slow_among
 from engine.training.pipeline.job import Job
 from engine.training.pipeline.stage_cost import Traffic
 from engine.training.plan.actions import SENDS, Kind
@@ -103,9 +103,9 @@ def _slowed(
     """`slower` with the one rank that is slow, counted over all replicas."""
     whole = np.ones((found.replicas, len(table.kind))) if slower is None else slower.copy()
     replica, stage = divmod(config.slow_rank, found.stages)
-    if replica < found.replicas:
-        passes = np.isin(table.kind, PASSES)
-        whole[replica, passes & (table.rank == stage)] *= config.slow_by
+    slow_among(config, found.replicas * found.stages)
+    passes = np.isin(table.kind, PASSES)
+    whole[replica, passes & (table.rank == stage)] *= config.slow_by
     return whole
 
 

@@ -1,6 +1,7 @@
 """Memory of this machine: whether it has what is about to be taken, the error where it had not, and
 arrays that take it page by page, when something is first written."""
 
+import errno
 import mmap
 import os
 from math import prod
@@ -21,11 +22,12 @@ class OutOfMemory(BadInput):
 
 
 def refused(fault: BaseException) -> bool:
-    """Whether memory was refused, in Python's or numpy's words or in torch's own."""
+    """Whether memory was refused, in Python's or numpy's words, in torch's or the system's."""
     torchs = isinstance(fault, RuntimeError) and (
         "out of memory" in str(fault) or "can't allocate memory" in str(fault)
     )
-    return isinstance(fault, MemoryError) or torchs
+    systems = isinstance(fault, OSError) and fault.errno == errno.ENOMEM
+    return isinstance(fault, MemoryError) or torchs or systems
 
 
 def out_of_memory(fault: BaseException) -> OutOfMemory:

@@ -37,8 +37,8 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     parent, dot, tail = wanted.rpartition(".")
     beside = [each for each in by_lower if dot and each.rpartition(".")[0] == parent]
     if beside:  # a right parent would make all its knobs look near
-        tails = difflib.get_close_matches(tail, [each.rpartition(".")[2] for each in beside], NEAR)
-        return [by_lower[f"{parent}.{each}"] for each in tails]
+        tails = {each.rpartition(".")[2]: each for each in beside}
+        return [by_lower[tails[each]] for each in difflib.get_close_matches(tail, tails, NEAR)]
     close = difflib.get_close_matches(wanted, by_lower, NEAR)
     by_tail = {each.rpartition(".")[2]: each for each in reversed(by_lower)}
     close += [by_tail[each] for each in difflib.get_close_matches(tail, by_tail, 1, 0.8)]

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
 from workbench.cli.output import print_json, print_table, say, say_left_out
-from workbench.cli.run import changes, list_knobs
+from workbench.cli.run import changes, list_knobs, only_with
 
 if TYPE_CHECKING:
     from workbench.fleet_search.asked import FleetSearch
     from workbench.fleet_search.search import Searched
+
+COUNT = 1000  # requests of a trace
 
 ABOUT = """search fleet designs under a service-level objective
 
@@ -35,8 +37,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="requests: Azure, BurstGPT, Mooncake, ShareGPT or vLLM's benchmark",
     )
-    parser.add_argument("--count", type=int, default=1000,
-                        help="requests taken of it (default 1000; 0: all)")  # fmt: skip
+    parser.add_argument("--count", type=int, default=COUNT,
+                        help="requests taken of it (default %(default)s; 0: all)")  # fmt: skip
     parser.add_argument("--speed", type=float, default=1.0, help="it arrives so many times as fast")
     parser.add_argument("--lenient", action="store_true", help="leave its bad lines out")
     parser.add_argument("--jobs", type=int, default=0, metavar="N",
@@ -88,6 +90,10 @@ def described(args: argparse.Namespace) -> "FleetSearch":
             asked = from_dict(FleetSearch, fields_of(Path(args.file)))
         except BadInput as fault:
             raise BadInput(f"{args.file}: {fault}") from None
+    only_with(
+        "--trace", bool(args.trace), count=args.count != COUNT, speed=args.speed != 1.0,
+        lenient=args.lenient,
+    )  # fmt: skip
     if args.trace:
         trace = {"kind": "trace", "file": args.trace, "count": args.count, "speed": args.speed}
         trace |= {"lenient": args.lenient}

@@ -17,7 +17,7 @@ from workbench.cli.output import (
     say_left_out,
     seed,
 )
-from workbench.cli.run import changes, list_knobs
+from workbench.cli.run import changes, list_knobs, only_with
 
 if TYPE_CHECKING:
     from engine.fleet.config import FleetConfig
@@ -117,6 +117,10 @@ def described(args: argparse.Namespace) -> Any:
             config = from_dict(FleetConfig, _merged(to_dict(config), given))
         except BadInput as fault:
             raise BadInput(f"{_line(path, str(fault))}: {fault}") from None
+    only_with(
+        "--trace", bool(args.trace), count=args.count != 0, speed=args.speed != 1.0,
+        lenient=args.lenient,
+    )  # fmt: skip
     if args.trace:
         trace = {"kind": "trace", "file": args.trace, "count": args.count}
         trace |= {"speed": args.speed, "lenient": args.lenient}

@@ -99,6 +99,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for name in ("stdin", "stdout", "stderr"):  # closed by who started us: none, to Python
+        if getattr(sys, name) is None:
+            nobody = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, io.StringIO() if name == "stdin" else os.fdopen(nobody, "w"))
     for stream in (sys.stdout, sys.stderr):  # a terminal of few characters gets them written out
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -133,6 +137,8 @@ def _main(argv: list[str] | None) -> int:
     except OSError as fault:  # of a file or folder: full, gone, not ours, a name too long
         if fault.strerror is None:
             raise
+        if refused(fault):
+            return _complain(str(out_of_memory(fault)))
         return _complain(f"{str(fault.filename or 'a file')[:200]}: {fault.strerror.lower()}")
 
 

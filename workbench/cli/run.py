@@ -14,6 +14,7 @@ from workbench.cli.output import check_place, follow, print_json, print_table, s
 from workbench.moment import moment
 from workbench.study import Study
 
+WHOLE = "100%"  # when a picture is of: the end
 PICTURE = (1280, 760)  # pixels of a picture, before it is made small
 
 ABOUT = """run a study once and print its figures
@@ -39,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--at",
-        default="100%",
+        default=WHOLE,
         metavar="MOMENT",
         help="when: seconds, or a share as 40%%",
     )
@@ -59,6 +60,12 @@ def changes(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def only_with(owner: str, there: bool, **told: bool) -> None:
+    """Raises BadInput where an option is told, but not the one that it says something about."""
+    for name in (name for name, given in told.items() if given and not there):
+        raise BadInput(f"--{name}: says something of {owner}; add that, or leave --{name} out")
+
+
 def run(args: argparse.Namespace) -> int:
     from engine.core.config import to_dict
     from engine.core.file import save
@@ -73,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     for place in (args.save, args.picture):
         check_place(place)
     shown, when = _view(chosen, args.view), moment(args.at)
+    only_with("--picture", bool(args.picture), view=args.view != "", at=args.at != WHOLE)
     say(f"running {args.slug} …")
     done = follow(Run.start(chosen.driver, config, seed=args.seed, study=args.slug))
     saved = str(save(done.log, args.save)) if args.save else None

@@ -9,11 +9,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from engine.core.config import Config, knob
+from engine.core.errors import BadInput
 from engine.core.limits import check
 from engine.inference.requests.request import Request
 
 LONGEST = 10_000_000  # tokens of one prompt or answer
 AT_ONCE = 1 << 22
+SWUNG_AT_ONCE = 4096  # arrivals
 
 
 class Lengths(Config):
@@ -26,8 +28,17 @@ class Lengths(Config):
 
     def draw(self, random: np.random.Generator, count: int) -> np.ndarray:
         """`count` lengths, int64."""
+        in_order(self.shortest, self.longest)
         drawn = self.median * np.exp(self.spread * random.standard_normal(count))
-        return np.clip(np.rint(drawn), self.shortest, max(self.shortest, self.longest)).astype(int)
+        return np.clip(np.rint(drawn), self.shortest, self.longest).astype(int)
+
+
+def in_order(shortest: int, longest: int) -> None:
+    """Raises BadInput where no length is between them."""
+    if shortest > longest:
+        raise BadInput(
+            f"workload: shortest {shortest} is above longest {longest}; raise longest, or lower it"
+        )
 
 
 def hashed(seed: int, stream: np.ndarray | int, place: np.ndarray | int) -> np.ndarray:
@@ -93,5 +104,11 @@ def swung(times: np.ndarray, swing: float, period: float) -> np.ndarray:
     """Arrivals (s) of a steady rate, moved so that it goes with 1 - swing cos(2 pi t / period)."""
     if not swing or not len(times):
         return times
-    t = np.arange(0.0, times[-1] + 2 * period, period / 256)
-    return np.interp(times, t - swing * period / (2 * np.pi) * np.sin(2 * np.pi * t / period), t)
+    found = []
+    for few in np.split(times, range(SWUNG_AT_ONCE, len(times), SWUNG_AT_ONCE)):
+        # Only periods that something arrives in: there may be as many others as one likes.
+        cells = np.unique(np.floor(few / period))[:, None] * 256 + np.arange(-1, 258)
+        t = np.unique(cells[cells >= 0]) * (period / 256)
+        at = t - swing * period / (2 * np.pi) * np.sin(2 * np.pi * t / period)
+        found.append(np.interp(few, at, t))
+    return np.concatenate(found)

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import held
+from engine.inference.workloads.synthetic import held, in_order
 from engine.inference.workloads.workload import Source, Workload
 
 
@@ -31,11 +31,12 @@ class Uniform(Workload):
         return held(self._made(source, seed))
 
     def _made(self, source: Source, seed: int) -> Iterator[Request]:
+        in_order(self.shortest, self.longest)
         draw = np.random.default_rng(seed)
         gaps = draw.exponential(1.0, self.count) / self.rate if self.rate else [0.0] * self.count
         now = 0.0
         for gap in gaps:
             now += float(gap)
-            length = int(draw.integers(self.shortest, max(self.shortest, self.longest) + 1))
+            length = int(draw.integers(self.shortest, self.longest + 1))
             prompt = draw.integers(0, source.vocab, length, dtype=np.int32)
             yield Request(prompt, source.sampling, arrival=now)

@@ -37,8 +37,12 @@ class HttpService:
         self, url: str, model: str, *, key: str = "", temperature: float = 0.0,
         connections: int = 32, seconds: float = 120.0,
     ) -> None:  # fmt: skip
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        try:
+            parts = urlsplit(url)
+            found = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # of brackets, of a port that is none
+            found = None
+        if not found:
             raise BadInput(f"server {url!r}: no address; give one such as http://127.0.0.1:8000/v1")
         self.url, self.model = url.rstrip("/"), model
         self.key, self.temperature, self.seconds = key, temperature, seconds

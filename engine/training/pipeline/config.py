@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import Choice, Config, knob
+from engine.core.errors import BadInput
 from engine.training.pipeline.cluster import OnCluster
 from engine.training.pipeline.executor import PipelineExecutor
 from engine.training.pipeline.executors.modelled import Modelled
@@ -133,6 +134,14 @@ def late_backward(row: list[Action]) -> list[Action]:
     return row
 
 
+def slow_among(config: PipelineConfig, ranks: int) -> None:
+    """Raises BadInput where the rank that is slower is none of so many."""
+    if config.slow_by != 1 and config.slow_rank >= ranks:
+        raise BadInput(
+            f"slow_rank: no rank {config.slow_rank} among {ranks}; take at most {ranks - 1}"
+        )
+
+
 def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray) -> Costs:
     even = Costs.even(made, share.forward, share.backward_input, share.backward_weight)
     passes, chunks = even.passes, made.chunks
@@ -148,6 +157,7 @@ def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray
         passes[[CODES[Kind.F], CODES[Kind.I], CODES[Kind.W]]] = share.stages
         passes[CODES[Kind.B]] = passes[CODES[Kind.I]] + passes[CODES[Kind.W]]
     if not config.cluster.name:  # there it is one of all replicas' ranks
+        slow_among(config, config.ranks)
         slow = [stage for stage, rank in made.rank_of.items() if rank == config.slow_rank]
         passes[:, slow] *= config.slow_by
     passes[CODES[Kind.REDUCE_GRAD]] = share.reduce / chunks

@@ -87,6 +87,8 @@ def test_a_plan_over_the_limit_is_drawn_and_told():
 
 def test_a_slow_rank_slows_the_step():
     assert log(slow_rank=2, slow_by=2.0).duration > 1.5 * log().duration
+    with pytest.raises(BadInput, match="no rank 4 among 4"):
+        log(slow_rank=4, slow_by=2.0)
 
 
 def test_the_end_of_a_step_waits_where_it_has_to():

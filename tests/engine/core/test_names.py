@@ -18,6 +18,7 @@ MANY = [f"device-{number}" for number in range(40)]
         ("count", "workload.count"),
         ("load.rate", "workload.rate"),
         ("load", "workload"),
+        (".pages", "pages"),
     ],
 )
 def test_the_nearest_name_comes_first(name, first):

@@ -32,6 +32,7 @@ def test_a_folder_that_cannot_be_trained_into_is_one_line(monkeypatch, capsys):
     ("raised", "says"),
     [
         (OSError(28, "No space left on device", "/tmp/x"), "/tmp/x: no space left on device"),
+        (OSError(12, "Cannot allocate memory"), "out of memory ([Errno 12]"),
         (MemoryError(), "out of memory: ask for less"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "out of memory (Default"),
     ],

@@ -112,3 +112,10 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(capsys, tmp_path, text, said)
 def test_bad_arguments_are_one_line_and_exit_code_2(capsys, words):
     assert cli.main(["plan", *words]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_streams_that_are_closed_take_nothing_and_give_nothing(monkeypatch):
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr("sys." + name, None)
+    assert cli.main(["plan", "1f1b"]) == 0
+    assert cli.main(["plan", "--read", "-"]) == 2

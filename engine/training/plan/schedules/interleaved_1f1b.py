@@ -22,7 +22,7 @@ class Interleaved(PipelineSchedule):
         if m % p:
             raise BadInput(
                 f"interleaved_1f1b: {m} microbatches do not divide among {p} ranks; "
-                f"take {m - m % p or p} or {m - m % p + p}"
+                f"take {f'{m - m % p} or ' if m > p else ''}{m - m % p + p}"
             )
         return plan(self._rank(rank, p, m) for rank in range(p))
 

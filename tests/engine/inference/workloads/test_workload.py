@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.config import from_dict, kinds
+from engine.core.config import from_dict, kinds, update
 from engine.core.errors import BadInput
 from engine.core.limits import changed
 from engine.inference import traffic
@@ -16,9 +16,10 @@ from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.prompts import Prompts
 from engine.inference.workloads.shared_prefix import SharedPrefix
 from engine.inference.workloads.steady import Steady
-from engine.inference.workloads.synthetic import Lengths, arrivals, split, tokens
+from engine.inference.workloads.synthetic import Lengths, arrivals, split, swung, tokens
 from engine.inference.workloads.trace import FromTrace
 from engine.inference.workloads.traces.read import load
+from engine.inference.workloads.uniform import Uniform
 from engine.inference.workloads.workload import Source, Workload
 
 SOURCE = Source(vocab=500, context=10_000, sampling=Sampling(temperature=0.5))
@@ -79,6 +80,19 @@ def test_requests_of_a_group_share_exactly_their_prefix(mixed):
         for a, b in zip(made, made[1:], strict=False)
     )
     assert (runs > 2) if mixed else (runs == 2)
+
+
+def test_arrivals_that_swing_cost_the_periods_that_they_are_in():
+    times = swung(np.array([30.0, 90.0, 6e13]), swing=0.9, period=60.0)
+    assert times == pytest.approx([30.0, 90.0, 6e13])  # half a period: the rate has made up
+
+
+@pytest.mark.parametrize("knobs", ["prompt.shortest=9 prompt.longest=8", "shortest=9 longest=8"])
+def test_lengths_above_the_longest_are_refused(knobs):
+    told = dict(each.split("=") for each in knobs.split())
+    made = update((Poisson if "prompt" in knobs else Uniform)(), told)
+    with pytest.raises(BadInput, match="shortest 9 is above longest 8"):
+        made.requests(SOURCE, 0)
 
 
 def test_lengths_scatter_about_their_median_and_are_cut_at_both_ends():

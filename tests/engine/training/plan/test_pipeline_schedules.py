@@ -84,6 +84,8 @@ def test_activations_held(p, m):
 def test_interleaving_wants_whole_rounds_and_says_which():
     with pytest.raises(BadInput, match="take 8 or 12"):
         Interleaved().plan(Pipe(4, 10))
+    with pytest.raises(BadInput, match="take 4$"):
+        Interleaved().plan(Pipe(4, 3))
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['model']}-{row['microbatches']}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.api import logprobs
+from workbench.api.logprobs import Offsets
 from workbench.api.requests import Asked
 from workbench.live.live import LiveEngine
 from workbench.live.pieces import Piece, PromptFacts, TokenFacts
@@ -44,7 +45,7 @@ class Choice:
     reason: str | None = None
     tokens: list[TokenFacts] = field(default_factory=list)
     begun: bool = False
-    told: int = 0  # characters of tokens streamed with their log-probabilities
+    offsets: Offsets = field(default_factory=Offsets)  # of tokens streamed
 
     @property
     def likelihood(self) -> float:
@@ -124,7 +125,7 @@ class Answer:
         if calls:
             shared["finish_reason"] = "tool_calls"
         if self.asked.sampling.logprobs:
-            shared["logprobs"] = self._logprobs(choice.tokens, self._said(place))
+            shared["logprobs"] = self._logprobs(choice.tokens, self._said(place), Offsets())
         if self.asked.scores >= 0 and not self.asked.echo:
             shared["prompt_logprobs"] = logprobs.of_prompt(scores or ())
         if self.kind == "chat":
@@ -159,8 +160,7 @@ class Answer:
         first = () if choice.begun else self._said(piece.index)
         if self.asked.sampling.logprobs and (piece.token is not None or first):
             last = [] if piece.token is None else [piece.token]
-            shared["logprobs"] = self._logprobs(last, first, choice.told)
-            choice.told += sum(map(len, shared["logprobs"].get("tokens", ())))
+            shared["logprobs"] = self._logprobs(last, first, choice.offsets)
         if self.kind == "chat":
             delta = {} if choice.begun else {"role": "assistant"}
             if calls:
@@ -183,10 +183,10 @@ class Answer:
         return {**counts, "prompt_tokens_details": {"cached_tokens": sum(self.cached.values())}}
 
     def _logprobs(
-        self, tokens: list[TokenFacts], prompt: Iterable[PromptFacts], told: int = 0
+        self, tokens: list[TokenFacts], prompt: Iterable[PromptFacts], offsets: Offsets
     ) -> dict[str, Any]:
         if self.asked.bare:
             tokens = [(text, value, ()) for text, value, _ in tokens]
         if self.kind == "chat":
             return logprobs.of_chat(tokens)
-        return logprobs.of_text(tokens, prompt, told)
+        return logprobs.of_text(tokens, prompt, offsets)

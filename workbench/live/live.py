@@ -23,11 +23,12 @@ from engine.inference.engine import Engine
 from engine.inference.executors.executor import Built
 from engine.inference.intake import validate
 from engine.inference.requests.request import Request, Sampling
+from engine.models.text.token_bytes import said
 from workbench.live.counts import Counts
 from workbench.live.embeddings import Embeddings
 from workbench.live.line import Leaving, Line
 from workbench.live.measure_while_paused import measure_roofs
-from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Tell
+from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Said, Tell
 from workbench.live.prompts import Prompts
 from workbench.live.spans import Spans
 from workbench.live.ticket import Ticket, overdue, place_of
@@ -248,7 +249,7 @@ class LiveEngine:
 
     def token(self, ticket: Ticket, request: Request, token: int, text: str, value: float) -> None:
         """The engine's news of one token, passed on."""
-        tops: tuple[tuple[str, float], ...] = ()
+        tops: tuple[tuple[Said, float], ...] = ()
         if request.sampling.logprobs and request.tops:
             tops = tuple([(self._text(top), logprob) for top, logprob in request.tops[-1]])
         named = self._text(token) if request.sampling.logprobs else text
@@ -256,9 +257,9 @@ class LiveEngine:
         scores = ticket.scores(self._text) if first else None
         self._tell(ticket, request, text=text, token=(named, value, tops), prompt=scores)
 
-    def _decoded(self, token: int) -> str:
+    def _decoded(self, token: int) -> Said:
         decoder = self.built and self.built.tokenizer
-        return str(decoder.decode([token])) if decoder else ""
+        return said(decoder, token) if decoder else ""
 
     def ended(self, ticket: Ticket, request: Request) -> None:
         """The engine's news of an end, passed on."""

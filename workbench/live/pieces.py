@@ -19,20 +19,23 @@ class Away(BadInput):
     """The engine takes nothing more: it stops, or has broken."""
 
 
+Said = str | bytes  # of a token: bytes where it is but a part of a character
+
+
 class PromptFacts(NamedTuple):
     """A token of a prompt; `logprob` is None for the first, `tops`: (token, text, logprob), made as
     they are read, once."""
 
     token: int
-    text: str
+    text: Said
     logprob: float | None
     rank: int
-    tops: Iterator[tuple[int, str, float]]
+    tops: Iterator[tuple[int, Said, float]]
 
 
 # Text, log-probability, likeliest. Tuples of tuples: looks for garbage soon leave them out, and
 # would stop everybody else for as long as there are lists.
-TokenFacts = tuple[str, float, tuple[tuple[str, float], ...]]
+TokenFacts = tuple[Said, float, tuple[tuple[Said, float], ...]]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.request import Request
-from workbench.live.pieces import LATE, PromptFacts, Tell
+from workbench.live.pieces import LATE, PromptFacts, Said, Tell
 
 
 class Ticket:
@@ -32,7 +32,7 @@ class Ticket:
         """Why one of its answers is none, in one line; empty where it is whole or was given up."""
         return request.fault or self.refused
 
-    def scores(self, text: Callable[[int], str]) -> Iterable[PromptFacts] | None:
+    def scores(self, text: Callable[[int], Said]) -> Iterable[PromptFacts] | None:
         """What the model makes of the prompt's tokens, named by `text`; None if nobody asked."""
         if self.request.prompt_tops < 0:
             return None
@@ -46,7 +46,7 @@ class _Facts:
     """
 
     def __init__(
-        self, prompt: np.ndarray, scores: PromptScores | None, text: Callable[[int], str]
+        self, prompt: np.ndarray, scores: PromptScores | None, text: Callable[[int], Said]
     ) -> None:
         self.prompt, self.text = prompt, text
         self.scores = scores or unscored(0, len(prompt), 0)
@@ -61,8 +61,8 @@ class _Facts:
 
 
 def _tops(
-    tokens_K: np.ndarray, values_K: np.ndarray, text: Callable[[int], str]
-) -> Iterator[tuple[int, str, float]]:
+    tokens_K: np.ndarray, values_K: np.ndarray, text: Callable[[int], Said]
+) -> Iterator[tuple[int, Said, float]]:
     for token, value in zip(tokens_K.tolist(), values_K.tolist(), strict=True):
         if token >= 0:
             yield token, text(token), value

@@ -18,6 +18,7 @@ from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 from engine.core.confined.children import Children
 from engine.core.errors import BadInput
 from engine.models.text.grammar_child import line, matcher, tokens
+from engine.models.text.schema_numbers import check_numbers
 
 LONGEST = 1 << 16  # characters of a schema
 ANY_OBJECT = {"type": "object"}
@@ -43,6 +44,7 @@ class Grammars:
 
     def schema(self, schema: Mapping[str, Any]) -> "GrammarGuide":
         """An answer that is JSON of this schema. Raises BadInput where the schema is none."""
+        check_numbers(schema)
         text = json.dumps(schema)
         if len(text) > LONGEST:
             raise BadInput(f"schema: {len(text)} characters; at most {LONGEST}")
@@ -50,6 +52,7 @@ class Grammars:
 
     def calls(self, schemas: Sequence[Mapping[str, Any]]) -> "GrammarGuide":
         """Free text in which every <tool_call> … </tool_call> holds JSON of one of the schemas."""
+        check_numbers(list(schemas))
         tag = llguidance.StructTag(
             trigger=OPENS, begin=f"{OPENS}\n", grammar={"anyOf": list(schemas)}, end=f"\n{CLOSES}"
         )

@@ -16,6 +16,7 @@ from engine.inference.requests.request import Request, sampling
 from engine.models.families import parse
 from engine.models.loading.load import random_model
 from engine.models.text.grammar import Grammars
+from engine.models.text.schema_numbers import check_numbers
 from engine.models.text.tokenizer import Tokenizer
 from tests.engine.inference.small import TINY, config
 
@@ -141,3 +142,22 @@ def test_a_schema_that_refers_to_itself_alone_is_refused_in_plain_words(grammars
 def test_a_model_without_an_end_cannot_be_held(tokenizer):
     with pytest.raises(BadInput, match="end token"):
         Grammars(tokenizer.rules.to_str(), tokenizer.vocab, [])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "minimum": (1 << 53) + 1},
+        {"type": "integer", "minimum": 10**30, "maximum": 10**30 + 5},
+        {"const": (1 << 63) + 1},
+        {"type": "object", "properties": {"enum": {"enum": [{"a": [1 << 63]}]}}},
+    ],
+)
+def test_numbers_that_would_be_rounded_are_refused(schema):
+    with pytest.raises(BadInput, match="exactly"):
+        check_numbers(schema)
+
+
+def test_bounds_past_every_number_that_is_written_and_round_values_are_taken():
+    check_numbers({"type": "integer", "minimum": -(1 << 63), "maximum": (1 << 63) - 1})
+    check_numbers({"enum": [10**30, -7, 0.1], "default": (1 << 60) + 1})

@@ -10,6 +10,7 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Rules
 
 from engine.core.errors import BadInput
+from engine.models.text.token_bytes import said
 from engine.models.text.tokenizer import LONG, Tokenizer
 
 GREETING = "naïve 好的 👩‍👩‍👧 ok"
@@ -185,3 +186,10 @@ def test_half_a_character_is_refused_in_a_line(tmp_path: Path, pattern: str) -> 
         with pytest.raises(BadInput, match="half a character|must be str"):
             tokenizer.encode(text)
     tokenizer.close()
+
+
+def test_tokens_that_are_parts_of_characters_tell_their_bytes(tokenizer: Tokenizer) -> None:
+    parts = [said(tokenizer, token) for token in tokenizer.encode("a👩")]
+    raw = [part.encode() if isinstance(part, str) else part for part in parts]
+    assert b"".join(raw).strip() == "a👩".encode()
+    assert sum(isinstance(part, bytes) for part in parts) == 4

@@ -63,6 +63,9 @@ def quantise(
     names = [n for n, w in weights.items() if w.ndim == 2 and "proj" in n]
     if not names:
         raise BadInput(f"{source}: {config.architecture} has no linear layers this can quantise")
+    for name in names:
+        if not torch.isfinite(weights[name]).all():
+            raise BadInput(f"{source}: tensor {name!r} has weights that are no numbers; restore it")
     stream = np.array(Tokenizer(source).encode(text), np.int64) if text else np.zeros(0, np.int64)
     calibrated = method != "nearest"
     if calibrated and len(stream) < 2 * LENGTH:

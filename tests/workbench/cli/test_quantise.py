@@ -7,9 +7,12 @@ import shutil
 
 import pytest
 
+from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.models.loading.find import find
+from engine.models.loading.load import save
 from engine.training.quantisation import quantise as quantising
+from tests.engine.models import small
 from workbench.cli.main import main
 
 MODEL = "agreement-100k"
@@ -75,3 +78,16 @@ def test_a_disk_that_fills_leaves_the_earlier_model(source, tmp_path, monkeypatc
     assert quantise(source, out, "--bits", "8") == 2
     assert "No space left" in capsys.readouterr().err.splitlines()[-1]
     assert files(out) == before
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(tmp_path, value):
+    config = small.config("llama-2")
+    weights = small.weights(config)
+    name = "model.layers.0.mlp.up_proj.weight"
+    weights[name] = weights[name].clone()
+    weights[name][0, 0] = value
+    save(tmp_path / "m", config, weights)
+    with pytest.raises(BadInput, match=f"tensor '{name}' has weights that are no numbers"):
+        quantising.quantise(tmp_path / "m", tmp_path / "out", 4, 64, "nearest", False, "")
+    assert not (tmp_path / "out").exists()

@@ -116,7 +116,7 @@ def test_what_is_no_schema_is_one_line(grammars, schema):
 @pytest.mark.parametrize(
     "schema",
     [
-        {"type": "integer", "multipleOf": 9_999_991, "maximum": 10**17},
+        {"type": "integer", "multipleOf": 9_999_991, "maximum": 9 * 10**15},
         {"type": "string", "allOf": [{"pattern": f".*{letter}.*"} for letter in "abcdefghijklmno"]},
     ],
 )

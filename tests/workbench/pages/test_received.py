@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from bokeh.document import Document
-from bokeh.models import Div, Spinner
+from bokeh.models import Div, Plot, Spinner
 from panel.widgets import Select
 
 from workbench.pages.frame.received import (
@@ -77,6 +77,13 @@ def test_where_a_page_has_text_it_takes_no_other_value(new):
     others = ({"new": "b"}, {"new": None}, {"attr": "none"}, {"model": {"id": [1]}}, {"model": 5})
     others += ({"model": {"id": number.id}, "attr": "value"}, {"attr": 3}, {"kind": "MessageSent"})
     assert no_text([wild | other for other in others], document) is None
+
+
+def test_what_was_never_set_may_be_told_by_a_browser():
+    document, plot = Document(), Plot()
+    document.add_root(plot)
+    width = SET | {"model": {"id": plot.id}, "attr": "inner_width", "new": 300}
+    assert no_text([width], document) is None
 
 
 def said(caplog, file):

@@ -12,10 +12,13 @@ import logging
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.document import Document
+from bokeh.model import Model
 from bokeh.protocol.message import Message
 from panel.io.server import WSHandler
 from tornado.web import Application
@@ -105,9 +108,16 @@ def no_text(events: list[dict[str, Any]], document: Document) -> str | None:
         if event.get("kind") != "ModelChanged" or not (isinstance(attr, str) and named):
             continue
         model = document.get_model_by_id(named) if isinstance(named, str) else None
-        held = getattr(model, attr) if model is not None and attr in model.properties() else None
-        if isinstance(held, str) and not isinstance(event.get("new"), str | None):
+        if isinstance(_held(model, attr), str) and not isinstance(event.get("new"), str | None):
             return f"{attr[:LINE]}: takes text"
+    return None
+
+
+def _held(model: Model | None, attr: str) -> Any:
+    """What a property of a model is; None where it is not known or was never set, as the widths
+    that a plot's browser tells first."""
+    with suppress(UnsetValueError):
+        return getattr(model, attr) if model and attr in model.properties() else None
     return None
 
 

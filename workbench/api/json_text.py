@@ -20,7 +20,7 @@ LONG = 1 << 15  # characters of a text that is read by its parts
 STEP = 1 << 14  # characters of a list that are read, entries that are looked at, in one go
 DEEP = 5  # levels that are taken apart: to a token's log-probabilities, not within them
 # Seconds, about as long as a piece takes. A thread that only ever yields Python's lock when asked
-# keeps the engine's waiting each time that one wants it back, some twenty times a step.
+# keeps the engine's waiting each time that one wants it back.
 REST = 5e-4
 LISTS = 2  # levels of lists read in pieces: prompts of token numbers
 READER = json.JSONDecoder()

@@ -1,12 +1,19 @@
-"""An HTTP server that takes only as many connections as it has file descriptors for.
+"""An HTTP server that takes only as many connections as it has file descriptors for, and says so
+where headers are longer than it takes.
 
-Where none is left tornado cannot accept, tries again at once and writes a traceback each time.
+Where no descriptor is left tornado cannot accept, tries again at once and writes a traceback each
+time; where headers are too long it closes without a word.
 """
 
+import asyncio
 import json
+import socket
+from collections.abc import Awaitable
+from contextlib import suppress
+from types import TracebackType
 
 from tornado.httpserver import HTTPServer
-from tornado.iostream import IOStream
+from tornado.iostream import IOStream, UnsatisfiableReadError
 
 from workbench.api.answers import error
 
@@ -14,6 +21,15 @@ WANTED = 8192  # descriptors to have, where this process may take more than it w
 KEPT = 32  # for what else opens files: modules, pipes, sockets that listen
 EACH = 2  # descriptors of a connection: the client's, and that to the engine's process
 FULL = "the server: {} connections are open, as many as it takes; try again later"
+LONG = "headers: longer than {} bytes with the request line, the most that are read"
+LINGER = 1.0  # seconds in which what a client still sends is read: a reset would drop the answer
+
+_Fault = (
+    None
+    | bool
+    | BaseException
+    | tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
+)
 
 
 def room() -> int:
@@ -46,21 +62,71 @@ class Server(HTTPServer):
 
     def handle_stream(self, stream: IOStream, address: tuple[object, ...]) -> None:
         if self.open >= self.most:
-            stream.write(_refusal(self.most))
+            stream.write(_refusal(503, "Service Unavailable", FULL.format(self.most)))
             stream.close()
             return
         self.open += 1
-        super().handle_stream(stream, address)
+        super().handle_stream(_Telling(stream, self.conn_params.max_header_size), address)
 
     def on_close(self, server_conn: object) -> None:
         self.open -= 1
         super().on_close(server_conn)
 
 
-def _refusal(most: int) -> bytes:
-    body = json.dumps(error(FULL.format(most), "server_error")).encode()
+def tell_too_long(server: HTTPServer) -> None:
+    """A server that was made elsewhere answers headers that are too long, too."""
+    taken, most = server.handle_stream, server.conn_params.max_header_size
+    server.handle_stream = (  # type: ignore[method-assign]
+        lambda stream, address: taken(_Telling(stream, most), address)
+    )
+
+
+class _Telling(IOStream):
+    """What a client and the server send one another, of headers up to `longest` bytes."""
+
+    def __init__(self, taken: IOStream, longest: int) -> None:
+        super().__init__(
+            taken.socket,
+            max_buffer_size=taken.max_buffer_size,
+            read_chunk_size=taken.read_chunk_size,
+        )
+        self.longest, self.at_headers = longest, False
+
+    def read_until_regex(self, regex: bytes, max_bytes: int | None = None) -> Awaitable[bytes]:
+        self.at_headers = True
+        return super().read_until_regex(regex, max_bytes)
+
+    def read_until(self, delimiter: bytes, max_bytes: int | None = None) -> Awaitable[bytes]:
+        self.at_headers = False  # at a chunk of a body, whose answer may have begun
+        return super().read_until(delimiter, max_bytes)
+
+    def close(self, exc_info: _Fault = False) -> None:
+        too_long = isinstance(exc_info, UnsatisfiableReadError) and self.at_headers
+        if too_long and not self.closed():
+            with suppress(OSError):
+                self._left = asyncio.ensure_future(_last_words(self.socket.dup(), self.longest))
+        super().close(exc_info)
+
+
+async def _last_words(left: socket.socket, longest: int) -> None:
+    """431, and no more: the connection is closed once the client has, or in `LINGER`."""
+    loop = asyncio.get_running_loop()
+    refusal = _refusal(431, "Request Header Fields Too Large", LONG.format(longest))
+    with left, suppress(OSError, TimeoutError):
+        left.setblocking(False)
+        left.send(refusal)
+        left.shutdown(socket.SHUT_WR)
+        async with asyncio.timeout(LINGER):
+            while await loop.sock_recv(left, 1 << 16):
+                pass
+
+
+def _refusal(status: int, reason: str, line: str) -> bytes:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    body = json.dumps(error(line, kind)).encode()
+    again = "Retry-After: 1\r\n" if status == 503 else ""
     head = (
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+        f"HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\n{again}"
         f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

@@ -40,6 +40,39 @@ def test_a_full_server_says_so_and_serves_again_once_there_is_room(caplog):
     assert not [said for said in caplog.records if said.exc_info]
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: a\r\nX-Long: " + b"x" * 5000 + b"\r\n\r\n",
+        b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 400_000 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 1000,  # and then nothing
+        b"\x16\x03\x01" * 2000,
+    ],
+    ids=["value", "line", "many", "unfinished", "binary"],
+)
+def test_headers_that_are_too_long_are_431_whoever_still_sends(sent, caplog):
+    async def run():
+        server = Server(Application(), max_header_size=4096)
+        server.listen(0, "127.0.0.1")
+        [listening] = server._sockets.values()
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        whole = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"  # on the same connection
+        writer.write(whole)
+        first = await reader.readuntil(b"</html>")
+        writer.write(sent)
+        said = await reader.read()
+        writer.close()
+        server.stop()
+        await server.close_all_connections()
+        return first, said, server.open
+
+    first, said, left = asyncio.run(run())
+    assert first.startswith(b"HTTP/1.1 404 ") and left == 0
+    assert said.startswith(b"HTTP/1.1 431 ") and b"longer than 4096 bytes" in said
+    assert not [said for said in caplog.records if said.exc_info]
+
+
 def test_connections_leave_descriptors_for_what_else_opens_files(monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))

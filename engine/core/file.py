@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from engine.core.errors import BadInput
 from engine.core.events import KINDS, Event, Opened
-from engine.core.limits import check_unpacked, open_regular
+from engine.core.limits import check_unpacked, open_regular, refuse_packed
 from engine.core.log import Log
 from engine.core.parquet_price import check_price
 from engine.core.writing import written
@@ -124,6 +124,7 @@ def load(path: str | Path) -> Log:
     path = Path(path)
     try:
         with open_regular(path) as stream:
+            refuse_packed(stream.read(8), path)
             table = _table_of(stream, path)
         head = json.loads((table.schema.metadata or {})[MARKER])
     except BadInput:

@@ -20,6 +20,9 @@ from engine.core.errors import BadInput
 from engine.core.names import suggest
 
 VARIABLE = "WORKBENCH_LIMITS"  # of the environment, as the command line reads it
+# By how their files begin.
+PACKERS = {b"PK\3\4": "zip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd",
+           b"7z\xbc\xaf": "7-Zip", b"\x1f\x8b": "gzip"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,14 @@ def open_regular(path: Path) -> IO[bytes]:
         raise
 
 
+def refuse_packed(start: bytes, where: object, taken: str = "") -> None:
+    """Raises BadInput where a file that begins so is packed, by another than the one `taken`."""
+    packer = next((name for begins, name in PACKERS.items() if start.startswith(begins)), taken)
+    if packer != taken:
+        other = f", or packed by {taken}" if taken else ""
+        raise BadInput(f"{where}: packed by {packer}; give what is in it, unpacked{other}")
+
+
 def require_regular(path: Path, instead: str) -> None:
     """Raises BadInput where there is no regular file at `path`; `instead`: what to give."""
     try:
@@ -186,8 +197,9 @@ def file_digest(path: Path) -> str:
 
 
 def read_text(path: Path, name: str = "text_bytes") -> str:
-    """A whole text in UTF-8; raises as `read_bytes`, and UnicodeDecodeError."""
-    return "\n".join(read_bytes(path, name).decode("utf-8").split("\r\n"))
+    """A whole text in UTF-8, with its mark (BOM) or without; raises as `read_bytes`, and
+    UnicodeDecodeError."""
+    return "\n".join(read_bytes(path, name).decode("utf-8-sig").split("\r\n"))
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -213,7 +225,7 @@ def inside(folder: Path, name: str) -> Path:
 def parse_json(data: bytes, where: object) -> Any:
     """The JSON value in UTF-8 `data`. Raises ValueError where it is none, BadInput over a limit."""
     try:
-        value = json.loads(data.decode("utf-8"))
+        value = json.loads(data.decode("utf-8-sig"))
     except RecursionError:
         raise ValueError("lists within lists beyond count") from None
     check(where, "levels of lists and objects", depth(value), "nesting")

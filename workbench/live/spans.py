@@ -64,8 +64,12 @@ class Spans:
 
 def spans_to(endpoint: str, model: str) -> Spans:
     """Spans sent to `endpoint`, an OTLP collector's http(s)://host:port. Raises BadInput."""
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(endpoint)
+        found = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # of brackets, of a port that is none
+        found = None
+    if not found:
         raise BadInput(f"--otlp {endpoint!r}: not an address; write http://host:4318")
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -94,7 +94,7 @@ def run_notebook(
 def read(path: Path) -> nbformat.NotebookNode:
     """The notebook at `path`. Raises BadInput where there is none."""
     try:
-        text = read_bytes(path, "notebook_bytes").decode("utf-8")
+        text = read_bytes(path, "notebook_bytes").decode("utf-8-sig")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of cells without an id, which reading gives them
             book = nbformat.reads(text, as_version=4)

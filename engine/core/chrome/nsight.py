@@ -80,7 +80,7 @@ class NsightEntries:
                 base.set_progress_handler(self._step, EVERY)
                 base.text_factory = lambda data: data.decode("utf-8", "replace")
                 yield from self._entries(base)
-        except sqlite3.Error as fault:
+        except (sqlite3.Error, UnicodeDecodeError) as fault:  # a fault's own words may be no text
             raise BadInput(f"{self.path.name}: cannot be read as SQLite ({fault})") from None
 
     def _check_alone(self) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 import msgspec
 
 from engine.core.errors import BadInput
-from engine.core.limits import check, check_unpacked, open_regular
+from engine.core.limits import check, check_unpacked, open_regular, refuse_packed
 
 PIECE = 8 << 20  # bytes read at a time
 HEAD = 64 << 20  # bytes in which the list of entries has to begin
@@ -84,6 +84,8 @@ class Pieces:
     def _bytes(self, stream: IO[bytes]) -> Iterator[bytes]:
         """The file's bytes, unpacked where they are packed, up to where they are damaged."""
         start = stream.read(len(MAGIC))
+        refuse_packed(start + stream.read(4), self.path, "gzip")
+        stream.seek(len(start))
         yield from (
             self._unpacked(start, stream)
             if start == MAGIC

@@ -1,12 +1,15 @@
 """Price limits: what would cost too much is refused by name before it is paid for."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import resource
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +34,7 @@ from tests.malformed.run_files import run_log
 from workbench import findings_table, kept_maps
 from workbench.api.access import read_keys
 from workbench.cost_model.tables import lines_of
+from workbench.traces.read import open_log
 from workbench.train_preflight import finished
 
 
@@ -267,3 +271,25 @@ def test_a_cell_of_megabytes_is_refused_wherever_a_table_is_read(tmp_path):
         with pytest.raises(BadInput, match="CSV"):
             list(read(path))
     assert limits.cells_of('a,"b,c"', "here") == ["a", "b,c"]
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz", "t.json.xz", "t.zip", "t.run"])
+@pytest.mark.parametrize("how", ["zip", "xz", "bzip2"])
+def test_a_file_packed_in_a_way_that_is_not_read_is_called_by_it(tmp_path, name, how):
+    data = b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2}]}'
+    packed = {"xz": lzma.compress, "bzip2": bz2.compress}.get(how, bytes)(data)
+    (tmp_path / name).write_bytes(packed)
+    if how == "zip":
+        with zipfile.ZipFile(tmp_path / name, "w") as made:  # not even made smaller
+            made.writestr("t.json", data)
+    with pytest.raises(BadInput, match=f"packed by {how}; give what is in it"):
+        open_log(tmp_path / name)
+
+
+def test_a_mark_of_utf8_before_a_text_is_no_part_of_it(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfop,us\nmm,1\n")
+    (row,) = lines_of(tmp_path / "a.csv")
+    assert row.text("op") == "mm"
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfa = 1\n")
+    assert toml.load(tmp_path / "a.toml") == {"a": 1}
+    assert limits.parse_json(b'\xef\xbb\xbf{"a": 1}', "here") == {"a": 1}

@@ -45,7 +45,10 @@ def test_a_parent_that_is_none_is_left_out():
     assert "gen_ai.latency.time_to_first_token" not in dict(span.attributes or {})
 
 
-@pytest.mark.parametrize("endpoint", ["collector:4318", "ftp://a", "http://"])
+NONE = ("collector:4318", "ftp://a", "http://", "http://[::1", "http://[a]:1", "http://a:b")
+
+
+@pytest.mark.parametrize("endpoint", [*NONE, "http://a:99999", "http://a:0", "//a:1"])
 def test_an_endpoint_that_is_none_is_one_line(endpoint):
     with pytest.raises(BadInput, match="--otlp"):
         spans_to(endpoint, "m")

@@ -87,7 +87,7 @@ def load(
 def detect(path: Path) -> str:
     """The layout of a file, from its first line that is not a comment."""
     for _, line in _lines(path):
-        text = line.lstrip("\ufeff").strip()
+        text = line.strip()
         if text.replace(" ", "").lower().startswith("timestamp,"):
             return "burstgpt" if _named(text).keys() >= set(BURSTGPT) else "azure"
         if text.startswith("{") and '"input_lens"' in text:
@@ -143,7 +143,7 @@ def _priced(path: Path, every: Iterator[Traced]) -> Iterator[Traced]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines without comments and empty ones."""
     try:
-        with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
             number = 0
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
@@ -165,13 +165,13 @@ def _records(path: Path, layout: str) -> Iterator[tuple[int, Any]]:
     if layout != "sharegpt":
         return lines
     number, line = next(lines)
-    if not line.lstrip("\ufeff \t").startswith("["):
+    if not line.lstrip().startswith("["):
         return _lines(path)
     if path.stat().st_size > LARGEST_LIST:
         raise BadInput(f"{path}: larger than {LARGEST_LIST} bytes; write it as JSON lines")
     text = "".join([line, *(rest for _, rest in lines)])
     try:
-        return iter(enumerate(json.loads(text.lstrip("\ufeff")), 1))
+        return iter(enumerate(json.loads(text), 1))
     except (ValueError, RecursionError) as fault:
         raise BadInput(f"{path}: not JSON ({fault}); mend it there") from None
 
@@ -186,7 +186,7 @@ def _alone(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, 
 
 def _named(line: str) -> dict[str, int]:
     """Where each column of a CSV header stands."""
-    names = [name.strip() for name in line.lstrip("\ufeff").strip().split(",")]
+    names = [name.strip() for name in line.strip().split(",")]
     return {name: place for place, name in enumerate(names)}
 
 
@@ -202,5 +202,5 @@ def _columns(path: Path, records: Iterator[tuple[int, str]]) -> dict[str, int]:
 
 def _header(path: Path, records: Iterator[tuple[int, str]]) -> None:
     number, line = next(records, (1, ""))
-    if line.lstrip("\ufeff").replace(" ", "").strip().lower() != HEADER.lower():
+    if line.replace(" ", "").strip().lower() != HEADER.lower():
         raise BadInput(f"{path}, line {number}: the header must be {HEADER}")

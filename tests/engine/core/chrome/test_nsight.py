@@ -151,3 +151,10 @@ def test_changes_that_lie_beside_an_export_are_said_instead_of_left_out(tmp_path
     (tmp_path / f"r.sqlite{end}").write_bytes(b"changes")
     with pytest.raises(BadInput, match=f"lie in r.sqlite{end}"):
         open_log(path)
+
+
+def test_a_damaged_schema_whose_fault_is_no_text_is_one_line(tmp_path):
+    path = exported(tmp_path / "r.sqlite", waits())
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE NVTX", b"CR\xffATE TABLE NVTX"))
+    with pytest.raises(BadInput, match="cannot be read as SQLite"):
+        open_log(path)

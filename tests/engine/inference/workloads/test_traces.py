@@ -60,6 +60,12 @@ def test_an_azure_trace_reads_with_comments_and_seven_digit_seconds(file):
     assert [r.arrival for r in trace.requests] == pytest.approx([0, 4.314579, 4.541977], abs=1e-6)
 
 
+@pytest.mark.parametrize("text", [AZURE, MOONCAKE, BURST, json.dumps(VLLM), json.dumps(TALK)])
+@pytest.mark.parametrize("before", ["", "# a note\n"])
+def test_a_mark_of_utf8_before_a_trace_changes_nothing(file, text, before):
+    assert load(file(f"\ufeff{before}{text}")).requests == load(file(text)).requests
+
+
 def test_azure_times_may_carry_a_zone_and_come_in_any_order(file):
     head = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
     rows = "2024-05-12 02:00:01.5+02:00,7,1\n2024-05-12 00:00:00+00:00,8,2\n"

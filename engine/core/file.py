@@ -32,6 +32,7 @@ ARRAY = "array"  # the kind of a row that holds a blob's data
 PLACES = 2**31 - 1
 LEAST = {"page": 0, "start": 0, "tokens": 0, "branch": 0, "parent": -1}
 MOMENTS = 1e15  # seconds
+WRITTEN: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 PLAIN = "biufSU"  # kinds of an array: no objects, records, days or complex numbers
 
 
@@ -70,14 +71,14 @@ def save(log: Log, path: str | Path) -> Path:
     """Write `log` to `path` in one piece: a reader never sees half a file."""
     path, table = Path(path), _written(log)
     with written(path, "the run", (pa.ArrowException,)) as part, part.open("wb") as file:
-        pq.write_table(table, file, compression="zstd")  # by itself it takes names in UTF-8 alone
+        pq.write_table(table, file, **WRITTEN)  # by itself it takes names in UTF-8 alone
     return path
 
 
 def packed(log: Log) -> bytes:
     """What `save` writes."""
     stream = io.BytesIO()
-    pq.write_table(_written(log), stream, compression="zstd")
+    pq.write_table(_written(log), stream, **WRITTEN)
     return stream.getvalue()
 
 
@@ -160,7 +161,7 @@ def _table_of(stream: IO[bytes], path: Path) -> pa.Table:
     once = [parquet.schema.column(i) for i in range(parquet.metadata.num_columns)]
     texts = [column.path for column in once if column.physical_type == "BYTE_ARRAY"]
     stream.seek(0)
-    parquet = pq.ParquetFile(stream, read_dictionary=texts)
+    parquet = pq.ParquetFile(stream, read_dictionary=texts, page_checksum_verification=True)
     table = parquet.read(columns=[name for name in parquet.schema_arrow.names if name in known])
     chunks = [c for column in table.columns for c in column.chunks]
     spelled = sum(_spelled(c) for c in chunks if isinstance(c, pa.DictionaryArray))

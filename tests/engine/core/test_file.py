@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core import events as e
+from engine.core import file
 from engine.core.errors import BadInput
 from engine.core.file import MOMENTS, PLACES, load, save
 from engine.core.log import Log
@@ -60,8 +61,8 @@ def test_every_truncation_gives_one_clear_line(saved, tmp_path):
         assert "\n" not in str(fault.value)
 
 
-def test_flipped_bytes_never_crash(saved, tmp_path):
-    whole = bytearray(saved.read_bytes())
+def test_a_flipped_byte_is_refused_or_changes_nothing(saved, tmp_path):
+    whole, sound = bytearray(saved.read_bytes()), load(saved)
     random = np.random.default_rng(0)
     bad = tmp_path / "bad.run"
     refused = 0
@@ -70,10 +71,17 @@ def test_flipped_bytes_never_crash(saved, tmp_path):
         copy[int(random.integers(len(copy)))] ^= int(random.integers(1, 256))
         bad.write_bytes(copy)
         try:
-            load(bad)
+            assert load(bad) == sound
         except BadInput:
             refused += 1
     assert refused > 0
+
+
+def test_a_run_without_checksums_as_runs_of_before_opens(saved, tmp_path, monkeypatch):
+    monkeypatch.setitem(file.WRITTEN, "write_page_checksum", False)
+    sound = load(saved)
+    before = save(sound, tmp_path / "before.run")
+    assert before.read_bytes() != saved.read_bytes() and load(before) == sound
 
 
 def test_foreign_files_are_refused_by_name(tmp_path):

@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, gc=False):
     pid: int | str = 0
     tid: int | str = 0
     ts: float = nan
-    dur: float = 0.0
+    dur: float = nan
     args: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -203,7 +203,7 @@ def _entry(value: Any) -> Entry | None:
     """An entry from what JSON gave, with numbers that stand as text read as numbers."""
     if not isinstance(value, dict):
         return None
-    ts = value.get("ts")
+    ts, dur = value.get("ts"), value.get("dur")
     try:
         return Entry(
             ph=_words(value.get("ph", "")),
@@ -212,7 +212,7 @@ def _entry(value: Any) -> Entry | None:
             pid=_place(value.get("pid", 0)),
             tid=_place(value.get("tid", 0)),
             ts=nan if ts is None else float(ts),
-            dur=float(value.get("dur") or 0.0),
+            dur=nan if dur is None else float(dur),
             args=msgspec.Raw(json.dumps(value.get("args") or {}).encode()),
         )
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from engine.core.chrome.category import HOST, NO_STREAM, SYNC, category
+from engine.core.chrome.lane_names import Called, device_names, lane_names
 from engine.core.chrome.launches import Launches
 from engine.core.chrome.nsight import NsightEntries, is_nsight
 from engine.core.chrome.pieces import Entry, Pieces
@@ -32,6 +33,11 @@ MOST_KEYS = 100  # series of one counter value
 MOST_NAMES = 60_000  # distinct names kept apart
 MICRO = 1e-6
 NAMED = ("thread_name", "process_name", "process_labels")  # the metadata that is shown
+UNREAD = {  # kinds of entries that are no work of one lane
+    **dict.fromkeys("bneSTpF", "asynchronous"), **dict.fromkeys("stf", "of flow arrows"),
+    **dict.fromkeys("NOD", "of objects"), **dict.fromkeys("vV", "of memory"), "P": "samples",
+    **dict.fromkeys("c(),=", "of clocks, contexts and links"),
+}  # fmt: skip
 OTHERS = ("", "others")  # the lane of all beyond the limit
 WINDOW = "Trace"  # a profiler's note of how long it watched: work of nobody
 DEVICE = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
@@ -106,12 +112,13 @@ class _Reader:
         self.counted, self.launches = Counted(work), Launches()
         self.halves: dict[int, list[tuple[float, int]]] = {}  # begun and not ended, by lane
         self.lost = 0  # ends without a beginning
-        self.timeless = 0  # entries whose time is missing, below zero in length or out of reach
+        self.timeless = 0  # entries whose time or length is missing, below zero or out of reach
         self.levels: list[tuple[float, int, str, float]] = []
         self.marks: list[tuple[float, int, str]] = []
-        self.called: dict[tuple[str, Any, Any], Any] = {}  # what metadata says of a lane
+        self.called: Called = {}  # what metadata says of a lane
         self.categories: dict[int, str] = {}  # of names, where a device worked under them
         self.on_device: set[int] = set()  # lanes in which a device worked
+        self.unread = Counter[str]()  # entries of other kinds
         self.merged = False  # whether lanes beyond the limit became one
         self.notes: list[str] = []
 
@@ -171,7 +178,7 @@ class _Reader:
             if entry.name in NAMED and len(self.called) < 4 * limits().lanes:
                 self.called[entry.name, entry.pid, entry.tid] = _dict(entry)
         elif ph not in ("B", "E", "C", "i", "I", "R"):
-            return
+            self.unread[UNREAD.get(ph, "of no known kind")] += 1
         elif not abs(entry.ts) <= LATEST:
             self.timeless += 1
         elif ph in ("B", "E"):
@@ -179,10 +186,12 @@ class _Reader:
         elif len(self.levels) + len(self.marks) < MOST_OTHERS:
             lane = int(self._lanes_of([entry])[0])
             if ph == "C":
+                before = len(self.levels)
                 for key, value in islice(_dict(entry).items(), MOST_KEYS):
                     if isinstance(value, int | float) and abs(value) <= LARGEST:
                         name = entry.name if key in ("value", entry.name) else f"{entry.name} {key}"
                         self.levels.append((entry.ts, lane, name, float(value)))
+                self.unread["counters without a number"] += len(self.levels) == before
             else:
                 self.marks.append((entry.ts, lane, entry.name))
 
@@ -216,12 +225,15 @@ class _Reader:
         tag = np.frombuffer(self.tag, np.int32).copy()
         self.counted.tell(self.tags, tag)
         lane, name = (np.frombuffer(column, np.int32)[order] for column in (self.lane, self.name))
-        lanes = self._lanes()
+        lanes = lane_names(self.lanes, self.called)
         open_ones = self.lost + sum(map(len, self.halves.values()))
         if open_ones:
             self.notes.append(f"{open_ones:,} spans have a beginning or an end only")
         if self.timeless:
-            self.notes.append(f"{self.timeless:,} entries have no time that can be kept")
+            self.notes.append(f"{self.timeless:,} entries have no time or length that can be kept")
+        if self.unread.total():
+            each = ", ".join(f"{n:,} {kind}" for kind, n in sorted(self.unread.items()) if n)
+            self.notes.append(f"{self.unread.total():,} entries are of kinds not drawn ({each})")
         if self.merged:
             self.notes.append(f"of over {limits().lanes:,} threads the later ones are one lane")
         if len(self.levels) + len(self.marks) >= MOST_OTHERS:
@@ -243,49 +255,11 @@ class _Reader:
             sorted(((t - zero) * MICRO, lanes[i], n) for t, i, n in self.marks),
             devices,
             [self.categories.get(place, HOST) for place in range(len(self.names))],
-            [
-                self._device(pid) if place in self.on_device else ""
-                for place, (pid, _) in enumerate(self.lanes)
-            ],
+            device_names(self.lanes, self.on_device, self.called),
             self.notes,
             self.launches.by_row(len(start), order),
             zero=zero,
         )
-
-    def _device(self, pid: int | str) -> str:
-        """What a trace calls a device, which it writes as a process."""
-        said = next((v for (what, of, _), v in self.called.items()
-                     if what == "process_labels" and of == pid), None)  # fmt: skip
-        return _text(said, "labels") or f"GPU {pid}"
-
-    def _lanes(self) -> list[str]:
-        """A name for each lane: as the trace calls its thread, with what tells it from others."""
-        whole: dict[tuple[str, Any], Any] = {}  # what is said of a process, by its first entry
-        for (what, pid, _), said in self.called.items():
-            whole.setdefault((what, pid), said)
-        threads = [
-            _text(self.called.get(("thread_name", pid, tid)), "name") or f"thread {tid}"
-            for pid, tid in self.lanes
-        ]
-        called = Counter(threads)
-        found: dict[str, None] = {}
-        for (pid, tid), thread in zip(self.lanes, threads, strict=True):
-            process = _text(whole.get(("process_name", pid)), "name") or f"process {pid}"
-            label = _text(whole.get(("process_labels", pid)), "labels")
-            names = (
-                f"{label}, {thread}" if label not in ("", "CPU") else thread,
-                f"{thread}, {process}",
-                f"{thread}, {process} ({pid}, {tid})",
-                f"{thread}, {process} ({pid!r}, {tid!r})",
-            )
-            alone = called[thread] == 1 or names[0] != thread
-            kept = [n for n in names[0 if alone else 1 :] if n not in found]
-            found[kept[0] if kept else f"{names[-1]} {len(found)}"] = None
-        return list(found)
-
-
-def _text(said: dict[str, Any] | None, key: str) -> str:
-    return str(said.get(key, "")) if said else ""
 
 
 def _dict(entry: Entry) -> dict[str, Any]:

@@ -139,6 +139,25 @@ def test_what_is_no_entry_is_left_out_and_said(tmp_path, name):
     json.dumps(trace.spans.words()).encode()
 
 
+def test_entries_of_kinds_that_are_not_drawn_are_counted(tmp_path):
+    others = [{"ph": ph, "name": "x", "ts": 1, "id": 1} for ph in ["b", "n", "e", "s", "f", "Q"]]
+    named = [{"ph": "M", "name": "process_sort_index", "args": {"sort_index": 1}}]
+    counts = [{"ph": "C", "name": "c", "ts": 2, "args": {"a": "high"}}, {"ph": "C", "ts": 2}]
+    trace = read_chrome(written(tmp_path, [span("a", 0, 1), *others, *named, *counts]))
+    assert trace.notes == [
+        "8 entries are of kinds not drawn (3 asynchronous, 2 counters without a number, "
+        "2 of flow arrows, 1 of no known kind)"
+    ]
+
+
+@pytest.mark.parametrize("dur", [{}, {"dur": None}, {"dur": -1}])
+def test_a_span_without_a_length_is_counted_not_taken_as_one_of_none(tmp_path, dur):
+    bare = {"ph": "X", "name": "b", "pid": 1, "tid": 1, "ts": 5, **dur}
+    trace = read_chrome(written(tmp_path, [span("a", 0, 1), bare, span("c", 9, 0)]))
+    assert [trace.spans.names[n] for n in trace.spans.name] == ["a", "c"]
+    assert trace.notes == ["1 entries have no time or length that can be kept"]
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_cut_short_gives_what_is_whole_of_it(tmp_path, share, packed):

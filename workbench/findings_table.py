@@ -13,7 +13,7 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.core.limits import read_text
 from engine.core.paths import dataset
-from engine.core.writing import write_text
+from engine.core.writing import json_text, write_text
 from workbench.catalogue import catalogue
 from workbench.finding import FINDINGS, Figure, Reach, Reported, reach
 
@@ -46,7 +46,7 @@ def record(rows: Iterable[Mapping[str, Any]], path: Path, names: Sequence[str] =
     kept |= {(r["slug"], r["claim"]): {name: r[name] for name in names} for r in rows}
     order = {entry.slug: place for place, entry in enumerate(catalogue())}
     found = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found)
+    lines = ",\n".join(json_text(row, ensure_ascii=False) for row in found)
     write_text(path, f"[\n{lines}\n]\n", "the findings")
 
 

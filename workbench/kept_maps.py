@@ -16,7 +16,7 @@ from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
 from engine.core.limits import parse_json, read_bytes
 from engine.core.paths import dataset, own_cache
-from engine.core.writing import write_text
+from engine.core.writing import json_text, write_text
 from workbench.regime import RegimeMap
 
 SHIPPED = "regimes"  # the folder of the shipped data
@@ -45,7 +45,7 @@ def save(folder: Path, slug: str, maps: list[RegimeMap]) -> Path:
     found = saved(folder, slug) | {each.name: each for each in maps}
     rows = [each.row() for each in found.values()]
     path = folder / f"{slug}.json"
-    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n", "the maps")
+    write_text(path, json_text(rows, ensure_ascii=False, indent=1) + "\n", "the maps")
     return path
 
 
@@ -83,7 +83,7 @@ def keep(
     path = _path(slug, drawn.name, config, seed, drawn.fast, folder)
     with suppress(OSError, BadInput):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(drawn.row()), "the map")
+        write_text(path, json_text(drawn.row()), "the map")
 
 
 def _path(slug: str, name: str, config: Config, seed: int, fast: bool, folder: Path | None) -> Path:

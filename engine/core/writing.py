@@ -4,6 +4,8 @@ A full disk, a lost permission or a folder that went leaves what was there, and 
 """
 
 import errno
+import json
+import math
 import os
 import secrets
 import shutil
@@ -11,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from engine.core.errors import BadInput
 
@@ -66,6 +69,22 @@ def write_text(path: Path, text: str, what: str) -> None:
         return
     with written(path, what) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def json_text(value: Any, **how: Any) -> str:
+    """`value` as `json.dumps` writes it; numbers that JSON has none of become null."""
+    try:
+        return json.dumps(value, allow_nan=False, **how)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, **how)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_finite(key): _finite(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(held) for held in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def unwritten(path: Path, what: str, fault: Exception) -> BadInput:

@@ -3,7 +3,6 @@
 Weights go down in float16; every figure in `recipe.json` and the card is of the file read back.
 """
 
-import json
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.core.config import to_dict
+from engine.core.writing import json_text
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.loading.checkpoint import Checkpoint
@@ -144,4 +144,4 @@ def _bytes(sources: tuple[Source, ...]) -> int:
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
     """Readable JSON with a line's end."""
-    path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json_text(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

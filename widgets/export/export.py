@@ -5,13 +5,13 @@ from the log.
 """
 
 import html
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.log import Log
+from engine.core.writing import json_text
 from widgets import theme
 from widgets.export.replay import static_view
 from widgets.page.bundle import bundle
@@ -62,7 +62,7 @@ def page(
         f'<footer><button id="play" type="button">Play</button>'
         f'<input id="time" type="range" min="0" step="any" aria-label="Moment of the run">'
         f'<span id="clock"></span></footer>\n'
-        f'<script type="module">{bar}\ntimeBar({json.dumps(log.duration)})</script>\n'
+        f'<script type="module">{bar}\ntimeBar({json_text(log.duration)})</script>\n'
         f"</body></html>\n"
     )
 

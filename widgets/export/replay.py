@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import json
 import zlib
 from bisect import bisect_right
 from functools import cache
@@ -14,6 +13,7 @@ import numpy as np
 
 from engine.core.errors import BadInput
 from engine.core.log import Log
+from engine.core.writing import json_text
 from widgets.canvas.drawing import HEIGHT, CanvasDrawing, Figures, script_of, settings
 from widgets.canvas.packing import body, pack
 from widgets.fold import History, beneath
@@ -58,7 +58,7 @@ def static_html(
         "bar": bar,
     }
     place = f"view-{view}-{zlib.crc32(data):08x}"
-    call = f"replay(drawing, {json.dumps(place)}, {json.dumps(payload)});"
+    call = f"replay(drawing, {json_text(place)}, {json_text(payload)});"
     text = f"{replaying(view)}\n{call}".replace("</", "<\\/")
     return f'<div id="{place}"></div>\n<script type="module">\n{text}\n</script>\n'
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import param
 from engine.core.chrome.write import chrome_trace
 from engine.core.file import save
 from engine.core.log import Log
+from engine.core.writing import json_text
 from widgets.export.export import page
 from widgets.knobs.knobs import colours
 from widgets.page.bundle import bundle
@@ -31,7 +31,7 @@ def run_file(log: Log) -> bytes:
 
 def trace(log: Log) -> bytes:
     """The log as a Chrome trace, which Perfetto opens."""
-    return json.dumps(chrome_trace(log)).encode()
+    return json_text(chrome_trace(log)).encode()
 
 
 def figures(log: Log) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.limits import check
+from engine.core.writing import json_text
 
 NUMBERS = 8  # that take as long to read as one text
 TOGETHER = 512  # entries written in one go
@@ -131,7 +132,7 @@ def slices(values: list[Any]) -> Iterator[list[Any]]:
 
 
 def write_json(value: Any, ascii: bool = True) -> str:
-    """The same text as `json.dumps`; an iterator is written as a list is."""
+    """The same text as of `json_text`; an iterator is written as a list is."""
     return "".join(_written(value, DEEP, ascii))
 
 
@@ -150,7 +151,7 @@ def write_parts(value: Any) -> list[bytes]:
 
 def _written(value: Any, deep: int, ascii: bool) -> Iterator[str]:
     """The text piece by piece; of what is nested deeper than `deep` each value is one piece."""
-    whole = partial(json.dumps, ensure_ascii=ascii)
+    whole = partial(json_text, ensure_ascii=ascii)
     if isinstance(value, str) and len(value) > LONG:
         yield '"'
         for at in range(0, len(value), LONG):
@@ -173,7 +174,7 @@ def _listed(values: Iterable[Any], deep: int, ascii: bool) -> Iterator[str]:
     for value in values:
         apart = isinstance(value, dict | list) or (isinstance(value, str) and len(value) > LONG)
         if some and (apart or len(some) == TOGETHER):
-            yield begun + json.dumps(some, ensure_ascii=ascii)[1:-1]
+            yield begun + json_text(some, ensure_ascii=ascii)[1:-1]
             begun, some = ", ", []
         if apart:
             yield begun
@@ -182,5 +183,5 @@ def _listed(values: Iterable[Any], deep: int, ascii: bool) -> Iterator[str]:
         else:
             some.append(value)
     if some:
-        yield begun + json.dumps(some, ensure_ascii=ascii)[1:-1]
+        yield begun + json_text(some, ensure_ascii=ascii)[1:-1]
     yield "[]" if begun == "[" and not some else "]"

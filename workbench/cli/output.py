@@ -1,7 +1,5 @@
 """Printing for the command line: aligned tables, JSON, progress on stderr."""
 
-import json
-import math
 import os
 import re
 import shutil
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.core.run import Progress, Run
+from engine.core.writing import json_text
 
 if TYPE_CHECKING:
     from engine.inference.workloads.traces.read import Trace
@@ -35,7 +34,7 @@ def visible(text: str) -> str:
 def print_json(value: Any) -> None:
     """One JSON document on stdout; numbers JSON cannot hold become null, and what a terminal would
     obey is escaped."""
-    text = json.dumps(_plain(value), ensure_ascii=False, indent=2)
+    text = json_text(_plain(value), ensure_ascii=False, indent=2)
     print(HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 
@@ -50,9 +49,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (str, bool, int)):
+    if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if hasattr(value, "item"):  # numpy scalars
         return _plain(value.item())

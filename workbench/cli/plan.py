@@ -9,7 +9,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import check as weigh
 from engine.core.limits import limits, read_text
 from engine.core.names import counted
-from engine.core.writing import write_text
+from engine.core.writing import json_text, write_text
 from workbench.cli.output import check_place, print_json, say
 from workbench.cli.run import changes
 
@@ -154,13 +154,11 @@ def _sentence(facts: dict[str, Any]) -> str:
 
 
 def _write(place: str | None, what: Any) -> None:
-    import json
-
     if place is None:
         if isinstance(what, str):
             print(what, end="")
         else:
             print_json(what)
         return
-    text = what if isinstance(what, str) else json.dumps(what, indent=2) + "\n"
+    text = what if isinstance(what, str) else json_text(what, indent=2) + "\n"
     write_text(Path(place), text, "the plan")

@@ -3,12 +3,11 @@
 import argparse
 import csv
 import io
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-from engine.core.writing import write_text
+from engine.core.writing import json_text, write_text
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.run import changes
 
@@ -89,7 +88,7 @@ def _fleet(args: argparse.Namespace) -> Any:
 
 
 def _json(rows: list[dict[str, Any]]) -> str:
-    return json.dumps(rows, indent=2) + "\n"
+    return json_text(rows, indent=2) + "\n"
 
 
 def _csv(rows: list[Any]) -> str:

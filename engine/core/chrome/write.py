@@ -1,6 +1,5 @@
 """Export of a log to the Chrome trace format, which Perfetto and chrome://tracing open."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from engine.core.chrome.own import carried
 from engine.core.events import Blob, Branch, Level, Mark, Move, Span, Told
 from engine.core.log import Log
 from engine.core.spans import NAME, Spans
-from engine.core.writing import write_text
+from engine.core.writing import json_text, write_text
 
 MICRO = 1e6  # the format counts microseconds
 
@@ -72,5 +71,5 @@ def _entries(event: Any, rows: dict[str, int]) -> Iterator[dict[str, Any]]:
 def save_chrome_trace(log: Log, path: str | Path) -> Path:
     """Write the trace as JSON and return its path."""
     path = Path(path)
-    write_text(path, json.dumps(chrome_trace(log)), "the trace")
+    write_text(path, json_text(chrome_trace(log)), "the trace")
     return path

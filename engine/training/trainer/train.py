@@ -18,7 +18,7 @@ from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
 from engine.core.limits import file_digest, inside, regular
-from engine.core.writing import unwritten, write_text
+from engine.core.writing import json_text, unwritten, write_text
 from engine.distributed.rank import Rank
 from engine.models.config import ModelConfig
 from engine.models.loading.checkpoint import Checkpoint
@@ -181,7 +181,7 @@ def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor])
         "config": to_dict(config), "data": prepared.data.said, "digest": prepared.data.digest,
         "written": {name: file_digest(out / name) for name in WRITTEN},
     }  # fmt: skip
-    write_text(out / "training.json", json.dumps(told, indent=2) + "\n", "the training's facts")
+    write_text(out / "training.json", json_text(told, indent=2) + "\n", "the training's facts")
 
 
 def _copy(source: Path, target: Path) -> None:

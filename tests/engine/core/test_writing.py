@@ -1,19 +1,22 @@
 """A write that fails says so in one line and leaves what was there whole."""
 
 import errno
+import json
 import os
 import shutil
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from engine.core import writing
 from engine.core.chrome.write import save_chrome_trace
 from engine.core.errors import BadInput
+from engine.core.events import Level, Span, Told
 from engine.core.file import load, save
-from engine.core.writing import write_text, written
+from engine.core.writing import json_text, write_text, written
 from engine.training.loop.checkpoint import (
     earlier,
     load_checkpoint,
@@ -21,6 +24,9 @@ from engine.training.loop.checkpoint import (
     save_checkpoint,
 )
 from tests.malformed.run_files import run_log
+from widgets.export import share
+from workbench.api.json_text import write_json
+from workbench.cli.output import print_json
 
 FAULTS = [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EIO]
 
@@ -202,3 +208,42 @@ def test_a_name_that_is_no_text_holds_a_file_and_a_folder_none(tmp_path, write):
         with pytest.raises(BadInput, match="cannot write"):
             write(run_log(), folder)
     assert os.listdir(tmp_path) == [name.name]
+
+
+NONE = float("nan"), float("inf"), -float("inf")
+
+
+def strict(text):
+    """Read as other programs read JSON. Raises AssertionError for a number that it has none of."""
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_numbers_that_json_has_none_of_leave_as_null(tmp_path, capsys):
+    log = run_log()
+    for place, value in enumerate(NONE):
+        log.emit(Span(1.0, "a", "b", 0.5, flops=value, bytes=1.0, tag=""))
+        log.emit(Level(1.0, "a", f"c{place}", value))
+    log.emit(Told(1.0, {"knob": {"turned": list(NONE)}}))
+    saved = strict(save_chrome_trace(log, tmp_path / "t.json").read_text())
+    assert saved == strict(share.trace(log))
+    told = [one["args"] for one in saved["traceEvents"] if one["name"] == "told"]
+    assert told == [{"knob": {"turned": [None] * 3}}]
+    print_json({"a": np.float32("nan"), "b": np.float64(1.5), "c": NONE})
+    assert strict(capsys.readouterr().out) == {"a": None, "b": 1.5, "c": [None] * 3}
+    assert strict(write_json({"a": [1.0, *NONE], "b": iter([{"c": NONE}])}))["a"] == [
+        1.0,
+        *[None] * 3,
+    ]
+    assert json_text({1.5: NONE}) == '{"1.5": [null, null, null]}'
+
+
+def test_what_others_read_as_json_is_written_by_json_text():
+    root = Path(writing.__file__).parents[2]
+    places = [*(root / "workbench/cli").rglob("*.py"), *(root / "widgets/export").rglob("*.py"),
+              root / "engine/core/chrome/write.py"]  # fmt: skip
+    assert len(places) > 20
+    assert not [place for place in places if "json.dump" in place.read_text()]

@@ -33,7 +33,8 @@ class Autoscaler:
             for replica in replicas[max(self.scaling.first, self.scaling.least) :]:
                 self.states[replica.number], replica.load.alive = "off", False
             timeline.at(0.0, self._tell_first)
-            timeline.at(self.scaling.every, self._read, self.scaling)
+            scaling = self.scaling
+            timeline.read(scaling.every, lambda: self._read(scaling))
 
     def serving(self) -> list[Load]:
         """Loads of replicas that take requests."""
@@ -69,7 +70,8 @@ class Autoscaler:
     def _numbers(self, *states: State) -> list[int]:
         return [number for number, state in enumerate(self.states) if state in states]
 
-    def _read(self, scaling: Elastic) -> None:
+    def _read(self, scaling: Elastic) -> bool:
+        """Whether the next readings find the same until something happens."""
         now = self.timeline.now
         for number in self._numbers("draining"):
             if not self.replicas[number].given:
@@ -85,8 +87,8 @@ class Autoscaler:
         elif keep < have:
             self._shrink(have - keep)
         self._tell()
-        if self.timeline.planned:
-            self.timeline.at(now + scaling.every, self._read, scaling)
+        settled = all(count == have for _, count in self._wanted)
+        return settled and not self.under_way and not self._numbers("starting", "draining")
 
     def _seen(self, scaling: Elastic) -> Seen:
         for replica in self.replicas:

@@ -62,6 +62,10 @@ class Metered(ModelledExecutor):
         joules, self.joules = self.joules, 0.0
         return joules
 
+    def idles(self, since: float) -> bool:
+        """Whether it has done nothing since then, and has nothing under way."""
+        return self._until <= since
+
     def _slower(self, flops: float) -> float:
         """Seconds by which the clock stretches so much computing."""
         return flops / self.computes * (1 / self.clock - 1)
@@ -100,16 +104,25 @@ class Row:
             meter.timeline = timeline
         self.low = [config.router.low_priority(each.number) for each in replicas]
         self.budget = config.power.budget * self.meters[0].most
+        idle = sum(meter.idle for meter in self.meters)
+        if self.budget < idle:  # no brake would ever be let go
+            raise BadInput(
+                f"power.budget: {self.budget:g} W are less than the {idle:g} W that the row draws "
+                "idle; raise it, or lower idle_power"
+            )
         self.asked = self.set = FULL
         self.braked = self.braking = False
         self.told: list[tuple[float, float, float, float]] = []
+        self._last = 0.0  # reading
         timeline.at(0.0, self._reach, FULL)
         timeline.at(0.0, self._ask, 0.0)
-        timeline.at(config.power.every, self._read)
+        timeline.read(config.power.every, self._read)
 
-    def _read(self) -> None:
-        now, every = self.timeline.now, self.power.every
-        watts = sum(meter.drawn(now) for meter in self.meters) / every
+    def _read(self) -> bool:
+        """Whether the next readings find the same until something happens."""
+        now, last, asked = self.timeline.now, self._last, self.asked
+        since = self.power.every * max(1, round((now - last) / self.power.every))
+        watts, self._last = sum(meter.drawn(now) for meter in self.meters) / since, now
         self.told.append((now, watts, *self.set))
         self.emit(Level(now, "row", "watts", watts))
         self.emit(Level(now, "budget", "watts", self.budget))
@@ -118,8 +131,8 @@ class Row:
         if watts > self.budget and not self.braking:
             self.braking = True
             self.timeline.at(now + self.power.brake_after, self._brake, True)
-        if self.timeline.planned:
-            self.timeline.at(now + every, self._read)
+        same = self.asked == asked == self.set and not self.braking
+        return same and all(meter.idles(last) for meter in self.meters)
 
     def _ask(self, share: float) -> None:
         wanted = self.power.clocks(share, self.asked)

@@ -7,6 +7,7 @@ one is kept, for the last may be damaged later. What was dealt for one mesh fits
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,8 @@ def _save_mesh(
     folder: Path, run: MeshRun, step: int, facts: Facts | None, stage: Callable[[str], None]
 ) -> None:
     done, rank = folder / f"step_{step}", run.rank
+    told: dict[str, Any] = {"step": step, "facts": {**(facts or {}), **dealt(run)}}
+    told["sha256"] = digest({}, json.dumps(told))
     part = done.with_name(done.name + BEGUN)
     if rank.rank == 0:
         if done.exists():
@@ -59,7 +62,8 @@ def _save_mesh(
     path, wrote = _file(part, run), torch.zeros(rank.ranks, device=rank.device)
     if path == part / FILE.format(rank.rank):
         state = {name: tensor.contiguous().cpu() for name, tensor in run.trained.state().items()}
-        save_file(state, path, metadata={"sha256": digest(state)})
+        of = _of(path, told["sha256"])
+        save_file(state, path, metadata={"of": of, "sha256": digest(state, of)})
         wrote[rank.rank] = 1
     stage("checkpoint write")
     if wrote[rank.rank]:
@@ -71,8 +75,6 @@ def _save_mesh(
             raise BadInput(
                 f"{folder}: not all ranks' files are here; give a folder that all machines share"
             )
-        told: dict[str, Any] = {"step": step, "facts": {**(facts or {}), **dealt(run)}}
-        told["sha256"] = digest({}, json.dumps(told))
         (part / MANIFEST).write_text(json.dumps(told), encoding="utf-8")
         sync(part / MANIFEST)
         sync(part)
@@ -99,10 +101,10 @@ def load_mesh(
         found: dict[str, Tensor] = {}
         fault, saved = "", Saved(-1, {})
         try:
-            saved = _manifest(part)
+            saved, own = _manifest(part)
             same(folder, saved, here)
             run.trained.ready(saved.step)
-            found = _read(_file(part, run), run.trained.state())
+            found = _read(_file(part, run), run.trained.state(), own)
         except Damaged as damage:
             fault = f"{part.name}: damaged ({damage})"
         # All ranks take the same one, so that a file of another rank's may be at fault too.
@@ -141,23 +143,32 @@ def _said(policy: Policy) -> str:
 
 def finished(folder: Path) -> list[Path]:
     """Checkpoints that were finished, the latest first."""
-    found = [each for each in folder.glob("step_*") if each.name[5:].isdigit()]
+    steps = re.compile(r"step_\d+", re.ASCII)  # int() refuses some of what Unicode calls digits
+    found = [each for each in folder.glob("step_*") if steps.fullmatch(each.name)]
     return sorted(found, key=lambda each: -int(each.name[5:]))
 
 
-def _manifest(part: Path) -> Saved:
+def _manifest(part: Path) -> tuple[Saved, str]:
+    """What it says, and the digest of that."""
     try:
         told = parse_json(read_bytes(part / MANIFEST, "config_bytes"), MANIFEST)
         saved = Saved(int(told["step"]), dict(told["facts"]))
         said = told.pop("sha256", None)  # those written before there was one have none
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise Damaged(f"{MANIFEST}: {fault}") from None
-    if part.name != f"step_{saved.step}" or said not in (None, digest({}, json.dumps(told))):
+    own = digest({}, json.dumps(told))
+    if part.name != f"step_{saved.step}" or said not in (None, own):
         raise Damaged(f"{MANIFEST}: its bytes are not those written")
-    return saved
+    return saved, own
 
 
-def _read(path: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:
+def _of(path: Path, manifest: str) -> str:
+    """What a rank's file says of itself: its place, and the digest of the manifest it was written
+    with. Another rank's, step's or run's has tensors as many and as large."""
+    return f"{path.name} of {manifest}"
+
+
+def _read(path: Path, like: dict[str, Tensor], manifest: str) -> dict[str, Tensor]:
     """The tensors of a rank's file, as many and as large as `like`'s."""
     try:
         open_regular(path).close()
@@ -165,12 +176,15 @@ def _read(path: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:
             shapes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
             if shapes != {name: list(tensor.shape) for name, tensor in like.items()}:
                 raise Damaged(f"{path.name}: holds other tensors")
-            said = (file.metadata() or {}).get("sha256")
+            told = file.metadata() or {}
             found = {name: file.get_tensor(name) for name in shapes}
     except (SafetensorError, OSError, BadInput) as fault:
         raise Damaged(f"{path.name}: {str(fault)[:80]}") from None
-    if digest(found) != said:
+    of = told.get("of", "")  # those written before it was told have none
+    if digest(found, of) != told.get("sha256"):
         raise Damaged(f"{path.name}: its bytes are not those written")
+    if of and of != _of(path, manifest):
+        raise Damaged(f"{path.name}: of another rank, step or run")
     return found
 
 

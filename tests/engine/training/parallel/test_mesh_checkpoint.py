@@ -73,12 +73,18 @@ def test_a_damaged_file_of_one_rank_has_all_take_the_checkpoint_before(records):
         assert "no whole checkpoint (step_1: damaged" in both and "delete it to begin" in both
 
 
+@pytest.mark.parametrize("name", ["step_2/rank_0", "step_1/rank_1"])
+def test_a_whole_file_of_another_rank_or_step_is_not_taken_for_a_ranks_own(records, name):
+    said = records[1].array(f"told/{name}").tobytes().decode()
+    assert said == "step_2: damaged (rank_1.safetensors: of another rank, step or run)"
+
+
 def test_a_manifest_that_was_changed_is_damaged(records, folder, tmp_path):
     whole = (folder / "optimizer" / "step_2" / "mesh.json").read_text()
     part = tmp_path / "step_2"
     part.mkdir()
     (part / "mesh.json").write_text(whole)
-    assert mesh_checkpoint._manifest(part).step == 2
+    assert mesh_checkpoint._manifest(part)[0].step == 2
     for was, becomes in (('"step": 2', '"step": 1'), ('"microbatches": 1', '"microbatches": 3')):
         (part / "mesh.json").write_text(whole.replace(was, becomes))
         with pytest.raises(mesh_checkpoint.Damaged, match="its bytes are not those written"):
@@ -98,6 +104,12 @@ def test_a_folder_that_ranks_do_not_share_is_told_whatever_lies_there(tmp_path):
     given = {"folder": str(tmp_path), "config": update(MeshTrainingConfig(), dealt)}
     with pytest.raises(BadInput, match="not all ranks' files are here"):
         launch(works.apart, 2, given, limit=300)
+
+
+def test_a_folder_whose_name_ends_in_no_plain_digits_is_no_checkpoint(tmp_path):
+    for name in ("step_3", "step_²", "step_x"):
+        (tmp_path / name).mkdir()
+    assert [each.name for each in mesh_checkpoint.finished(tmp_path)] == ["step_3"]
 
 
 def test_replicas_keep_each_its_own_share_of_the_numbers(records, folder):

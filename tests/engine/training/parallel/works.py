@@ -43,6 +43,7 @@ def resumed(rank: Rank, given: dict[str, Any]) -> None:
         except BadInput as fault:
             rank.record.put(f"told/{name}", np.frombuffer(str(fault).encode(), np.uint8))
     damaged(rank, folder, given["configs"]["optimizer"])
+    exchanged(rank, folder, given["configs"]["optimizer"])
 
 
 def twice(rank: Rank, given: dict[str, Any]) -> None:
@@ -100,3 +101,16 @@ def damaged(rank: Rank, folder: Path, config: MeshTrainingConfig) -> None:
         except BadInput as fault:
             said = str(fault)
         rank.record.put(f"told/{told}", np.frombuffer(said.encode(), np.uint8))
+
+
+def exchanged(rank: Rank, folder: Path, config: MeshTrainingConfig) -> None:
+    """What is said where rank 1's file of the last checkpoint is another whole one."""
+    for name in ("step_2/rank_0", "step_1/rank_1"):
+        place = folder / f"exchanged_{name[-1]}"
+        if rank.rank == 0:
+            shutil.copytree(folder / "optimizer", place)
+            shutil.copy(place / f"{name}.safetensors", place / "step_2" / "rank_1.safetensors")
+        rank.transport.barrier()
+        saved = load_mesh(place, begun(rank, config))
+        assert saved is not None and saved.step == 1
+        rank.record.put(f"told/{name}", np.frombuffer(saved.fallback.encode(), np.uint8))

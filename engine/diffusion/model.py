@@ -21,6 +21,7 @@ from engine.diffusion.joints import VOCAB, Joint
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.loading.checkpoint import Checkpoint
+from engine.models.loading.find import find
 from engine.models.reference import dense
 
 SHIPPED = "lists-diffusion-150k"
@@ -67,9 +68,18 @@ def bidirectional(config: ModelConfig, weights: Mapping[str, Tensor], tokens_NT:
     return dense(config, weights, tokens_NT, visible_BTS=visible_1TT)
 
 
+def folder_of(name: str, shipped: str = SHIPPED) -> Path:
+    """Where the shipped model of that name lies, or a folder with another training of it. Raises
+    BadInput where there is none."""
+    folder = dataset(f"{FOLDER}/{shipped}") if name == shipped else find(name).folder
+    if folder is None:
+        raise BadInput(f"{name}: only its architecture is known; give {shipped} or a folder")
+    return folder
+
+
 def load_masked(folder: Path | None = None, causal: bool = False) -> Masked:
     """The model in `folder`, else the shipped one. Raises BadInput where it knows other words."""
-    folder = folder or dataset(f"{FOLDER}/{SHIPPED}")
+    folder = folder or folder_of(SHIPPED)
     config = read_config(folder)
     if config.vocab != VOCAB:
         raise BadInput(f"{folder}: a vocabulary of {config.vocab} tokens; list tasks have {VOCAB}")

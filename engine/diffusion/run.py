@@ -19,7 +19,7 @@ from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.diffusion.distance import Distance, distance
 from engine.diffusion.joints import LONGEST, MASK, WORDS, Joint, TaskName, draw
-from engine.diffusion.model import FOLDER, SHIPPED, Exact, Predictor, load_masked
+from engine.diffusion.model import FOLDER, SHIPPED, Exact, Predictor, folder_of, load_masked
 from engine.diffusion.serving import executor_of, serving
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import tokenizer_of
@@ -39,8 +39,9 @@ class DiffusionConfig(Config):
     length: int = knob(5, "Items of the list", low=2, high=LONGEST, unit="tokens")
     unmasking: Choice[Unmasking] = knob(make=Confidence, doc="Which positions a step decides")
     model: Literal["trained", "exact"] = knob(
-        "trained", "Who says what may stand there: the shipped model, or the joint's own marginals"
+        "trained", "Who says what may stand there: a trained model, or the joint's own marginals"
     )
+    weights: str = knob(SHIPPED, "The trained model: the shipped one, or a folder of another")
     at_once: int = knob(64, "Texts in the engine's batch at once", low=1, high=64)
     prompts: int = knob(4, "Prompts", low=1, high=64)
     seed: int = knob(0, "Seed of the prompts and draws", low=0, high=2**31)
@@ -55,7 +56,7 @@ def predictor(config: DiffusionConfig) -> Predictor:
     """The model that a config names. Raises BadInput."""
     if config.model == "exact":
         return Exact()
-    return load_masked(causal=config.fault == "causal")
+    return load_masked(folder_of(config.weights), config.fault == "causal")
 
 
 def joints(config: DiffusionConfig) -> list[Joint]:

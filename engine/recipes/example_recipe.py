@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -53,12 +53,8 @@ class Score:
 
 
 class ExampleRecipe(Shape):
-    """A model, the examples it learns from and how it is judged.
+    """A model, the examples it learns from and how it is judged."""
 
-    `start`: the model it goes on from; none if empty.
-    """
-
-    start: ClassVar[str] = ""
     name: str = knob(doc="Name of the model and its folder")
     about: str = knob("", "What it is for, one line")
 

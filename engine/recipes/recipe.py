@@ -12,7 +12,10 @@ from engine.training.losses.language import Training
 
 
 class Shape(Config):
-    """A small Llama with tied embeddings and its training."""
+    """A small Llama with tied embeddings and its training.
+
+    `start`: the model it goes on from; none if empty.
+    """
 
     hidden: int = knob(256, "Residual width", low=8, high=8192)
     layers: int = knob(6, "Transformer layers", low=1, high=128)
@@ -21,6 +24,7 @@ class Shape(Config):
     head_dim: int = knob(32, "Width of a head", low=2, high=512)
     width: int = knob(704, "Feed-forward width", low=8, high=32_768)
     training: Training = knob(Training(), "How it learns")
+    start: ClassVar[str] = ""
     paths: ClassVar[int] = 0  # of thought, each with embeddings for keys and values
 
     def llama(self, entries: int) -> ModelConfig:

@@ -144,6 +144,4 @@ def judge_over(
         config = study.configured({**changes, **where})
         judged.append((training, judge(claim, config, run, fast)))
     lacks = "" if len(had) == count else f"{len(had)} of {count} trainings were had"
-    if fixed := [name for name in again.names if recipe_of(name, OWN) is None]:
-        lacks = f"no recipe trains {' and '.join(fixed)} again from another seed"
     return OverTrainings(study.slug, claim, fast, count, tuple(judged), again, lacks, here())

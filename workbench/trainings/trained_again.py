@@ -17,18 +17,24 @@ from engine.core.errors import BadInput
 from engine.core.limits import parse_json, read_bytes
 from engine.core.paths import dataset
 from engine.kernels.threads import torch_threads
+from engine.recipes.catch_frames import FramesRecipe, frames_recipes, make_frames
 from engine.recipes.example_recipe import CHECKPOINT, FEW, ExampleRecipe, example_recipes, learn
 from engine.recipes.folder import write_json
+from engine.recipes.masked_lists import ListsRecipe, make_masked, masked_recipes
 from engine.recipes.reinforce_recipe import ReinforcedRecipe, learn_by_reward, reinforced_recipes
+from engine.training.loop.alone import alone
 from engine.training.loop.checkpoint import remove_checkpoint
 
-FACTS = "training.json"
+AnyRecipe = ExampleRecipe | ReinforcedRecipe | ListsRecipe | FramesRecipe
+
+FACTS, BEGUN = "training.json", "begun.json"  # of a training that has ended; of one that has not
 SHIPPED, SAME = "the shipped model", "that of the same seed"  # what a training went on from
 
 
-def recipe_of(name: str, seed: int) -> ExampleRecipe | ReinforcedRecipe | None:
+def recipe_of(name: str, seed: int) -> AnyRecipe | None:
     """The recipe of a shipped model with another seed; None where it is made some other way."""
-    recipe = example_recipes().get(name) or reinforced_recipes().get(name)
+    kinds = (example_recipes, reinforced_recipes, masked_recipes, frames_recipes)
+    recipe = next((kind()[name] for kind in kinds if name in kind()), None)
     return None if recipe is None else update(recipe, {"training.seed": seed})
 
 
@@ -53,11 +59,10 @@ def kept(folder: Path, name: str, seed: int, along: Collection[str] = ()) -> Pat
     are trained again with it: what goes on from one of them goes on from that of its own seed."""
     place = folder / str(seed) / name
     try:
-        facts = parse_json(read_bytes(place / FACTS, "text_bytes"), place / FACTS)
-        same = {key: facts[key] for key in ("recipe", "begun")} == _facts(name, seed, along)
-    except (OSError, BadInput, ValueError, KeyError, TypeError):
+        facts = _facts(name, seed, along)
+    except BadInput:
         return None
-    return place if same else None
+    return place if _same(place / FACTS, facts) else None
 
 
 def train_again(
@@ -84,20 +89,44 @@ def train_again(
     elif recipe.start:
         start = dataset(f"models/{recipe.start}")
     place = folder / str(seed) / name
-    (place / FACTS).unlink(missing_ok=True)
-    if fresh:
+    with alone(place, "*.json"):  # whatever lies there is of a training
+        if fresh or not _same(place / BEGUN, facts):
+            for stale in place.iterdir():
+                stale.unlink()
+        write_json(place / BEGUN, facts)
+        tell(f"training {name} from seed {seed} …")
+        begun = time.process_time()
+        with torch_threads(1):
+            _learn(recipe, place, start)
+        write_json(place / FACTS, {**facts, "cpu_seconds": round(time.process_time() - begun, 1)})
         remove_checkpoint(place / CHECKPOINT)
-    tell(f"training {name} from seed {seed} …")
-    begun = time.process_time()
-    with torch_threads(1):
-        if isinstance(recipe, ReinforcedRecipe):
-            assert start is not None
-            learn_by_reward(recipe, place, start, lambda event: None, WallClock())
-        else:
-            learn(recipe, place, start, FEW, lambda event: None, WallClock())
-    write_json(place / FACTS, {**facts, "cpu_seconds": round(time.process_time() - begun, 1)})
-    remove_checkpoint(place / CHECKPOINT)
+        (place / BEGUN).unlink()
     return place
+
+
+def _learn(recipe: AnyRecipe, place: Path, start: Path | None) -> None:
+    """Train it into `place`, or go on with that."""
+
+    def emit(event: object) -> None: ...
+
+    if isinstance(recipe, ReinforcedRecipe):
+        assert start is not None
+        learn_by_reward(recipe, place, start, emit, WallClock())
+    elif isinstance(recipe, ListsRecipe):
+        make_masked(recipe, place, emit, WallClock())
+    elif isinstance(recipe, FramesRecipe):
+        make_frames(recipe, place, emit, WallClock())
+    else:
+        learn(recipe, place, start, FEW, emit, WallClock())
+
+
+def _same(path: Path, facts: dict[str, Any]) -> bool:
+    """Whether a file tells of exactly this training."""
+    try:
+        told = parse_json(read_bytes(path, "text_bytes"), path)
+        return {key: told[key] for key in facts} == facts
+    except (OSError, BadInput, ValueError, KeyError, TypeError):
+        return False
 
 
 def _facts(name: str, seed: int, along: Collection[str]) -> dict[str, Any]:

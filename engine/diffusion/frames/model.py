@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.core.paths import dataset
 from engine.diffusion.frames.game import ACTIONS, SIZE
+from engine.diffusion.model import folder_of
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.loading.safetensors_file import read_header
@@ -84,9 +84,9 @@ class FrameModel:
         return Model(config, {**self.weights, names[0]: table, names[1]: head})
 
 
-def load_frames(name: str = "distilled", folder: Path | None = None) -> FrameModel:
-    """A shipped model, by its name in FILES. Raises BadInput where it is none of frames."""
-    folder = folder or dataset(f"diffusion/{SHIPPED}")
+def load_frames(name: str = "distilled", weights: str | Path = SHIPPED) -> FrameModel:
+    """A shipped model or a folder's, by its name in FILES. Raises BadInput where it is none."""
+    folder = folder_of(str(weights), SHIPPED)
     config, stored = read_config(folder), read_header(folder / FILES[name])
     for tensor, shape in extra_shapes(config.hidden).items():
         if tensor not in stored or stored[tensor].shape != shape or config.vocab != len(ACTIONS):

@@ -32,9 +32,8 @@ class FramesConfig(Config):
                       high=16, unit="frames", called="Frames made ahead")  # fmt: skip
     lag: int = knob(1, "Steps that a frame stays behind the one before it; as many as its steps: "
                     "it waits until that is clean", low=1, high=64, unit="steps")  # fmt: skip
-    model: Literal["distilled", "teacher"] = knob(
-        "distilled", "The shipped model: distilled to few steps, or the one it was distilled from"
-    )
+    model: Literal["distilled", "teacher"] = knob("distilled", "Distilled to few steps, or teacher")
+    weights: str = knob(SHIPPED, "The shipped models, or a folder with others of both")
     seed: int = knob(0, "Seed of the player, the first frames and the noise", low=0, high=2**31)
     fault: Literal["none", "keeps", "resumes", "blind"] = knob(
         "none", "What goes wrong: frames of a wrong guess are kept, or go on half made under the "
@@ -56,7 +55,7 @@ def run(config: FramesConfig, live: Live) -> None:
         raise BadInput(f"lag {config.lag}: a frame has {config.steps} steps; at most so many")
     chance = np.random.default_rng(config.seed)
     actions = keys(BACK + config.frames, config.held, chance).tolist()
-    first, model = film(np.array(actions[:BACK]), chance), load_frames(config.model)
+    first, model = film(np.array(actions[:BACK]), chance), load_frames(config.model, config.weights)
     how = Staircase(config.steps, config.lag, config.ahead, config.seed, config.fault)
     engine = engine_for(model, how, live.emit, blobs=live.log.blobs)
     clock, facts = engine.clock, engine.executor.facts.header()

@@ -15,7 +15,7 @@ from workbench.studies.decoding._next_frame_diffusion import (
 )
 from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
-FRAMES = Taught({}, rivals=(SHIPPED,))  # teacher and distilled
+FRAMES = Taught({"weights": SHIPPED})  # teacher and distilled
 KEEPS = Break(
     {"fault": "keeps"},
     mechanism=True,

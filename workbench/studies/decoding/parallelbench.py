@@ -16,7 +16,7 @@ from workbench.studies.decoding._parallelbench import (
 )
 from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
-LISTS = Taught({}, rivals=(SHIPPED,))
+LISTS = Taught({"weights": SHIPPED})
 PEEKS = Break(
     {"fault": "peeks"},
     mechanism=True,

@@ -254,12 +254,12 @@ def _over_trainings(studies: list[Study], args: argparse.Namespace) -> int:
             for seed, outcome in found.judged:
                 print(f"       seed {seed}: {outcome.measured}")
             print(flush=True)
+        if args.save:  # each at once: whoever stops after hours keeps what was judged
+            record.record([row], Path(args.save))
     if args.json:
         print_json(rows)
     elif not rows:
         say("workbench: no claims about models taught here")
-    if args.save:
-        record.record(rows, Path(args.save))
     return int(refused)
 
 

@@ -44,5 +44,5 @@ def over_trainings(
                         train_again(folder, name, number, again.names, tell, fresh)
             except BadInput as fault:
                 lacks = str(fault)
-            found = judge_over(study, claim, again, count, folder, changes, fast, seed)
+            found = judge_over(study, claim, again, count, folder, changes, fast, seed, tell)
             yield replace(found, lacks=lacks or found.lacks)

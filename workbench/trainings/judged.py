@@ -6,7 +6,7 @@ learnt; rivals that were taught, too, have the seed of what is held against them
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,12 +135,15 @@ def judge_over(
     changes: Changes,
     fast: bool,
     seed: int = 0,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> OverTrainings:
     """The claim judged of those of so many trainings of its models `again`, the shipped one first,
     that `folder` has. Of that one alone it is not judged again."""
     had = places(again, range(count), folder)
     run, judged = study.run_config(seed), []
     for training, where in had.items() if len(had) > 1 else ():
+        of = f"the training from seed {training}" if training != OWN else "the shipped training"
+        tell(f"judging {study.slug} / {claim.id} of {of} …")
         config = study.configured({**changes, **where})
         judged.append((training, judge(claim, config, run, fast)))
     lacks = "" if len(had) == count else f"{len(had)} of {count} trainings were had"

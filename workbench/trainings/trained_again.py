@@ -16,6 +16,7 @@ from engine.core.config import to_dict, update
 from engine.core.errors import BadInput
 from engine.core.limits import parse_json, read_bytes
 from engine.core.paths import dataset
+from engine.diffusion.frames.model import FILES
 from engine.kernels.threads import torch_threads
 from engine.recipes.catch_frames import FramesRecipe, frames_recipes, make_frames
 from engine.recipes.example_recipe import CHECKPOINT, FEW, ExampleRecipe, example_recipes, learn
@@ -24,6 +25,8 @@ from engine.recipes.masked_lists import ListsRecipe, make_masked, masked_recipes
 from engine.recipes.reinforce_recipe import ReinforcedRecipe, learn_by_reward, reinforced_recipes
 from engine.training.loop.alone import alone
 from engine.training.loop.checkpoint import remove_checkpoint
+from engine.training.loop.training_loop import Emit
+from workbench.trainings.how_far import HowFar
 
 AnyRecipe = ExampleRecipe | ReinforcedRecipe | ListsRecipe | FramesRecipe
 
@@ -94,21 +97,19 @@ def train_again(
             for stale in place.iterdir():
                 stale.unlink()
         write_json(place / BEGUN, facts)
-        tell(f"training {name} from seed {seed} …")
+        what = f"training {name} from seed {seed}"
+        tell(f"{what} …")
         begun = time.process_time()
         with torch_threads(1):
-            _learn(recipe, place, start)
+            _learn(recipe, place, start, HowFar(what, _steps(recipe, place), tell))
         write_json(place / FACTS, {**facts, "cpu_seconds": round(time.process_time() - begun, 1)})
         remove_checkpoint(place / CHECKPOINT)
         (place / BEGUN).unlink()
     return place
 
 
-def _learn(recipe: AnyRecipe, place: Path, start: Path | None) -> None:
+def _learn(recipe: AnyRecipe, place: Path, start: Path | None, emit: Emit) -> None:
     """Train it into `place`, or go on with that."""
-
-    def emit(event: object) -> None: ...
-
     if isinstance(recipe, ReinforcedRecipe):
         assert start is not None
         learn_by_reward(recipe, place, start, emit, WallClock())
@@ -118,6 +119,14 @@ def _learn(recipe: AnyRecipe, place: Path, start: Path | None) -> None:
         make_frames(recipe, place, emit, WallClock())
     else:
         learn(recipe, place, start, FEW, emit, WallClock())
+
+
+def _steps(recipe: AnyRecipe, place: Path) -> int:
+    """Those of its training, from the first to the last."""
+    if not isinstance(recipe, FramesRecipe):
+        return recipe.training.steps
+    is_taught = (place / FILES["teacher"]).exists()
+    return recipe.distilling.steps + (0 if is_taught else recipe.training.steps)
 
 
 def _same(path: Path, facts: dict[str, Any]) -> bool:

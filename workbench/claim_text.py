@@ -50,17 +50,27 @@ def held_line(held: Comparison) -> str:
 
 
 def over_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
-    """What the interval of a claim about taught models is over, and what `over`, the record of
-    several trainings, says of others; "" where it rests on none."""
+    """What the interval of a claim about taught models is over, and where no other training is
+    recorded in `over` that it says nothing of others; "" where it rests on none."""
     if claim.taught is None:
         return ""
     alone = "over problems, of one training of each model"
-    if over is None or len(over["trainings"]) < 2:
-        return f"{alone}: of another training it says nothing"
+    return alone if _several(over) else f"{alone}: of another training it says nothing"
+
+
+def several_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
+    """What `over`, the record of several trainings, says of the claim; "" where there are none."""
+    if claim.taught is None or over is None or not _several(over):
+        return ""
+    count = len(over["trainings"])
     if not over["figure"]:
-        return f"{alone}; of {len(over['trainings'])}, too few to judge, {each_line(over)}"
+        return f"{count}, too few to judge; {each_line(over)}"
     of = f" of {', '.join(over['models'])} alone" if over["once"] else ""
-    return f"{alone}; of {over['figure']['n']} trainings{of}: {trainings_line(claim, over)}"
+    return f"of {count}{of}: {trainings_line(claim, over)}"
+
+
+def _several(over: Mapping[str, Any] | None) -> bool:
+    return over is not None and len(over["trainings"]) > 1
 
 
 def trainings_line(claim: Claim, over: Mapping[str, Any]) -> str:
@@ -73,10 +83,10 @@ def trainings_line(claim: Claim, over: Mapping[str, Any]) -> str:
 
 
 def each_line(over: Mapping[str, Any]) -> str:
-    """Each training's own figure, the shipped one's first, and how many checks said yes."""
+    """Each training's own figure, the shipped one's first, and of how many the check holds."""
     own = [Figure.of_row(each["figure"]) for each in over["trainings"] if each["figure"]]
     yes = sum(each["holds"] for each in over["trainings"])
     values = [written(figure.value, figure.unit) for figure in own]
     noun = f" {own[-1].unit}" if own else ""
     first = [value.removesuffix(noun) for value in values[:-1]]
-    return f"each {' · '.join([*first, *values[-1:]])}; the check says yes of {yes}"
+    return f"each {' · '.join([*first, *values[-1:]])}; the check holds of {yes}"

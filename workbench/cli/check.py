@@ -12,7 +12,14 @@ from engine.core.paths import datasets
 from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import SHORT, breaks_that_pass
-from workbench.claim_text import finding_line, in_words, over_line, trainings_line, written
+from workbench.claim_text import (
+    finding_line,
+    in_words,
+    over_line,
+    several_line,
+    trainings_line,
+    written,
+)
 from workbench.cli import cost, predict
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
@@ -188,7 +195,10 @@ def _print(verdict: Verdict, fast: bool, is_long: bool) -> None:
     if outcome.caution:
         print(f"       {outcome.caution}")
     if claim.taught is not None:
-        print(f"       interval {over_line(claim, record.of(verdict.slug, claim.id))}")
+        over = record.of(verdict.slug, claim.id)
+        print(f"       interval {over_line(claim, over)}")
+        if several := several_line(claim, over):
+            print(f"       trainings: {several}")
     print(f"       the paper: {claim.paper}")
     print(f"       finding: {finding_line(verdict)}\n", flush=True)
 

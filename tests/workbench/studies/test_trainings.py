@@ -7,7 +7,7 @@ import pytest
 
 from engine.models.loading.find import series, shipped
 from workbench.catalogue import study
-from workbench.claim_text import over_line
+from workbench.claim_text import over_line, several_line
 from workbench.finding import Figure
 from workbench.pages.verdicts.claims import claim_card
 from workbench.pages.verdicts.verdicts import Standing
@@ -45,7 +45,9 @@ def test_what_a_taught_model_reaches_names_the_model(slug, claim):
 
 def test_an_interval_over_problems_is_told_where_the_claim_is_read():
     claim = study("streaming-thinker").claim("accuracy")
-    alone = dict(claim_card(Standing(claim), False)["facts"])["Interval"]
+    facts = dict(claim_card(Standing(claim), False)["facts"])
+    alone = facts["Interval"]
+    assert "Trainings" not in facts
     assert alone == over_line(claim, None)
     assert "of another training it says nothing" in alone
     outcome = Outcome("a", "b", True, figure=Figure.exact(0.0, "%"))
@@ -58,16 +60,19 @@ def test_an_interval_over_problems_is_told_where_the_claim_is_read():
     assert over_line(exact, None) == ""
 
 
-def test_trainings_take_the_place_of_the_sentence_that_there_is_one_alone():
+def test_what_five_trainings_came_to_has_a_row_of_its_own():
     claim = study("hogwild").claim("fewer-steps")
     figure = Figure(-16.0, -17.0, -15.0, "steps", 5)
     each = {"figure": figure.row(), "holds": True}
     over = {"figure": figure.row(), "holds": True, "trainings": [each] * 5, "fast": False,
             "once": [], "models": {"square-queue-170k": ""}}  # fmt: skip
-    told = dict(claim_card(Standing(claim), False, over=over)["facts"])["Interval"]
-    assert "of 5 trainings: reproduced in direction only, -16 steps" in told
-    assert "each -16 · -16 · -16 · -16 · -16 steps; the check says yes of 5; at full size" in told
+    facts = dict(claim_card(Standing(claim), False, over=over)["facts"])
+    assert facts["Interval"] == "over problems, of one training of each model"
+    told = facts["Trainings"]
+    assert told.startswith("of 5: reproduced in direction only, -16 steps")
+    assert "each -16 · -16 · -16 · -16 · -16 steps; the check holds of 5; at full size" in told
     few = {**over, "figure": None, "trainings": [each, {**each, "holds": False}]}
-    told = dict(claim_card(Standing(claim), False, over=few)["facts"])["Interval"]
-    assert "of 2, too few to judge, each -16 · -16 steps; the check says yes of 1" in told
+    told = dict(claim_card(Standing(claim), False, over=few)["facts"])["Trainings"]
+    assert told == "2, too few to judge; each -16 · -16 steps; the check holds of 1"
     assert over_line(replace(claim, taught=None), over) == ""
+    assert several_line(claim, {**over, "trainings": []}) == several_line(claim, None) == ""

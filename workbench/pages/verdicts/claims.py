@@ -12,7 +12,7 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from workbench import kept_maps
 from workbench.claim import GRADES, SHORT, UNTRIED, Claim, Outcome
-from workbench.claim_text import held_line, over_line
+from workbench.claim_text import held_line, over_line, several_line
 from workbench.finding import FINDINGS, IN_DIRECTION
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
@@ -41,6 +41,8 @@ def claim_card(
         rows.append(("Interval", over_line(claim, over)))
     if outcome is not None:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
+    if several := several_line(claim, over):
+        rows.append(("Trainings", several))
     rows.append(("Finding", _found(claim, outcome)))
     if standing.fault:
         rows.append(("Trouble", standing.fault))

@@ -32,6 +32,7 @@ from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Said, Tell
 from workbench.live.prompts import Prompts
 from workbench.live.spans import Spans
 from workbench.live.ticket import Ticket, overdue, place_of
+from workbench.live.warm_up import warm_build
 
 LONG = 400_000  # events after which a run ends once the engine is idle
 WAITING = 1024  # requests that may be open at once
@@ -62,12 +63,11 @@ class LiveEngine:
         self.built: Built | None = None
         self.engine: Engine | None = None  # of the present run
         self.counts, self.embeddings = Counts(self.name, spans), Embeddings()
-        self._ready = threading.Event()
+        self._ready, self._lock = threading.Event(), threading.Lock()
         self._waiting, self._aborts = Line(), Leaving()
         self._open: set[Ticket] = set()  # handed in, not over
         self._text = lru_cache(1 << 18)(self._decoded)  # of single tokens
         self._measured = False  # roofs: the next run's header carries them
-        self._lock = threading.Lock()
         self._prompts: Prompts | None = None
         self.listeners: set[Any] = set()  # whoever is sending an answer on
         self.draining = False  # nothing more is taken in
@@ -175,7 +175,7 @@ class LiveEngine:
             # What was under way may have left pages half written: the next run begins with none.
             self._end_all(SPENT)
         if self._compiled:
-            self._compiling, self.built = None, config.executor.build(config)
+            self._compiling, self.built = None, warm_build(config)
         self._measured = False
         self.start()
 
@@ -187,7 +187,7 @@ class LiveEngine:
             if must_compile(config):
                 self._compiling = compile_beside()
                 return plain_build(config)
-        return config.executor.build(config)
+        return warm_build(config)
 
     def _must_begin_anew(self, live: Live) -> bool:
         """Whether this run should end: it has grown long, or compiled kernels stand ready."""

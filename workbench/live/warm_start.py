@@ -30,7 +30,7 @@ def must_compile(config: InferenceConfig) -> bool:
 
 def compile_beside() -> subprocess.Popen[bytes]:
     """Compile the kernels in a process of its own, whose lock is not this one's."""
-    words = [sys.executable, "-m", "engine.kernels.experiments.ready"]
+    words = [sys.executable, "-m", "workbench.live.warm_up"]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -2,12 +2,9 @@
 them beforehand.
 
 The first compilation takes seconds and is kept on disk. Who must answer at once asks `ready` and
-runs plain torch until then; `python -m engine.kernels.experiments.ready` compiles in a process of
-its own. An engine should keep to one path for its life: the two agree within rounding, not bit
-for bit.
+runs plain torch until then, while another process compiles. An engine should keep to one path for
+its life: the two agree within rounding, not bit for bit.
 """
-
-import os
 
 import numpy as np
 
@@ -53,10 +50,3 @@ def _nothing(cache: str) -> tuple[Shape, Weights, Inputs, Buffers, np.ndarray]:
         floats, floats, floats, floats, floats, floats, floats, floats, 1, ints, 0
     )  # fmt: skip
     return shape, packed, inputs, buffers, np.zeros(phases(0) * STRIDE, np.int64)
-
-
-if __name__ == "__main__":
-    if hasattr(os, "nice"):
-        os.nice(15)  # whoever asked for this answers people meanwhile
-    for kind in WEIGHTS:
-        prepare(kind, kind)

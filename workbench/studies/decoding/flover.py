@@ -49,7 +49,7 @@ DESCRIBED: Changes = {
 # longest prompts fit LLaMA-2's context.
 TRACE: Changes = {"workload": "trace", "workload.speed": 10.0, "workload.shrink": 4}
 TRACED: Changes = {**TRACE, **DESCRIBED}
-SEEDS = 5  # workloads drawn for a modelled figure
+SEEDS = 5  # workloads drawn for a figure
 PAGES = 4000  # of a described cache in which memory is no limit at any number of slots
 SLOTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96)
 SLOTS_ARE = {
@@ -108,8 +108,9 @@ def gain(config: InferenceConfig, run_config: RunConfig, rival: Changes, rounds:
 
 
 def gain_here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Really run, on this machine: random arrivals under fusion and as instances in turn."""
-    return gain(config, run_config, ALONE, 3 if fast else 5)
+    """Really run, on this machine: random arrivals under fusion and as instances in turn; an
+    interval of three workloads once reached from 0.98 to 5.11 where five agree."""
+    return gain(config, run_config, ALONE, SEEDS)
 
 
 def gain_described(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:

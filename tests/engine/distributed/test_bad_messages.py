@@ -49,6 +49,7 @@ class Play:
 
     def run(self, port: int, name: str) -> None:
         self.port, self.before = port, descriptors()
+        self.met = threading.Barrier(self.ranks)
         threads = [
             threading.Thread(target=self.rank, args=(rank, port, name), daemon=True)
             for rank in range(self.ranks)
@@ -67,6 +68,7 @@ class Play:
         place = Place(rank, self.ranks, LOOPBACK, port)
         group = BadGroup(Meeting(place, self.limit).group(name, rank, self.ranks))
         transport = Transport(group, rank, self.ranks)
+        self.met.wait(PATIENCE)  # as `join` has ranks: one may leave before another is connected
 
         def say(text: str) -> None:
             self.said[rank] = text or self.said[rank]

@@ -6,22 +6,26 @@ workbench installed; what travels is JSON as text.
 
 import importlib
 import json
+import socket
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from engine.core.errors import BadInput
 from engine.distributed.fleet import Done, Fleet, answer, done
 
 TICK = 0.2  # seconds
+HEARD = 5.0  # seconds in which whoever listens at an address takes a connection
 
 
 def start(address: str = "") -> Any:
     """Ray, joined to the cluster at `address` or made here. Raises BadInput where there is none."""
-    try:
-        ray = importlib.import_module("ray")
-    except ImportError:
-        raise BadInput("ray: not installed; pip install 'parallel-workbench[ray]'") from None
+    if not find_spec("ray"):
+        raise BadInput("ray: not installed; pip install 'parallel-workbench[ray]'")
+    _probe(address)  # first: Ray takes seconds to load
+    ray = importlib.import_module("ray")
     if not ray.is_initialized():
         try:
             ray.init(
@@ -31,6 +35,21 @@ def start(address: str = "") -> Any:
         except Exception as fault:  # a cluster that does not come up in time raises a bare one
             raise BadInput(f"ray {address!r}: cannot join ({str(fault)[:100]})") from None
     return ray
+
+
+def _probe(address: str) -> None:
+    """Raises BadInput where nothing listens at a host and port: Ray tries for a minute."""
+    try:
+        place = urlsplit(f"//{address.removeprefix('ray://')}")
+        host, port = place.hostname, place.port
+        if host and port:  # else a word of Ray's own, as auto
+            socket.create_connection((host, port), timeout=HEARD).close()
+    except (ValueError, OSError) as fault:
+        why = getattr(fault, "strerror", None) or fault
+        raise BadInput(
+            f"ray {address!r}: cannot join ({why}); give the HOST:PORT of a cluster, or no address "
+            "for one that is started here"
+        ) from None
 
 
 class RayFleet(Fleet):

@@ -1,11 +1,13 @@
 """Fleets: every piece has a result, one that fails is told and the others go on."""
 
 import multiprocessing
+import socket
 import time
 
 import pytest
 
 from engine.core.errors import BadInput
+from engine.distributed import ray_fleet
 from engine.distributed.fleet import Processes
 from tests.engine.distributed.test_launch import alive
 
@@ -45,3 +47,20 @@ def test_whoever_stops_reading_leaves_no_process() -> None:
 def test_no_jobs_are_none() -> None:
     with pytest.raises(BadInput, match="at least one"):
         Processes(0)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:{}", "ray://127.0.0.1:{}", "localhost:99999", "here:there", "[::1", "..:5"],
+)
+def test_a_cluster_that_is_not_there_is_one_line_before_ray_is_loaded(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_fleet, "find_spec", lambda name: name)
+    monkeypatch.setattr(ray_fleet, "importlib", None)
+    with socket.socket() as bound:  # and not listening: nobody else takes it meanwhile
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        with pytest.raises(BadInput, match="cannot join") as found:
+            ray_fleet.start(address.format(port))
+    assert "\n" not in str(found.value)

@@ -35,6 +35,7 @@ from engine.models.config import ModelConfig
 from engine.models.layers import norm
 from engine.models.parameters import outer_parameters, roles
 from engine.models.reference import blocks, ordered
+from engine.recipes.begin import begin
 from engine.recipes.folder import write_json
 from engine.recipes.recipe import Shape
 from engine.training.loop.checkpoint import remove_checkpoint
@@ -96,7 +97,7 @@ def make_frames(
     """Train the teacher, distil it, measure and write both; `out`. Resumes from a checkpoint."""
     recipe = update(recipe, FAST) if fast else recipe
     config = recipe.llama(len(ACTIONS))
-    out.mkdir(parents=True, exist_ok=True)
+    begin(out, recipe)
     checkpoint = out / "checkpoint.safetensors"
     write_json(out / "config.json", config.raw)
     weights = begun(config, recipe.training.seed)

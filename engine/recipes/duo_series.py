@@ -23,7 +23,8 @@ from engine.models.duo.routes import BIG, NONE, SMALL
 from engine.models.families import parse
 from engine.models.footprint import parameter_count
 from engine.models.reference import dense
-from engine.recipes.folder import saved_weights, write_json, write_model
+from engine.recipes.begin import begin, origin
+from engine.recipes.folder import saved_weights, whole, write_json, write_model
 from engine.recipes.recipe import Shape
 from engine.training.data.corpus import gather, standard_library
 from engine.training.data.tokenizer import train_tokenizer
@@ -94,18 +95,18 @@ def make_duo(
     tokenizer = train_tokenizer((), ENTRIES)
     training = token_stream(tokenizer, corpus.training)
     validation = token_stream(tokenizer, corpus.validation)[: recipe.judged]
-    out.mkdir(parents=True, exist_ok=True)
+    begin(out, recipe, training)
     duo, plain = shapes(recipe)
     losses: dict[str, list[float]] = {"plain": [], "big_in_every_layer": [], "router": []}
     for seed in range(recipe.seeds):
         learning = update(recipe.training, {"seed": seed})
         for kind, config in (("plain", plain), ("duo", duo)):
             folder, checkpoint = out / f"{kind}-{seed}", out / f"{kind}-{seed}.safetensors"
-            if not (folder / "config.json").exists():
+            if not whole(folder):
                 if config.duo is None:
                     weights = train(
                         config, learning, training, validation[:4096], emit=emit, clock=clock,
-                        checkpoint=checkpoint,
+                        checkpoint=checkpoint, origin=origin(recipe, training),
                     )  # fmt: skip
                 else:
                     weights = any_route(
@@ -148,7 +149,10 @@ def any_route(
         return F.cross_entropy(logits_BTV.flatten(0, 1), targets), len(targets)
 
     learner = SingleProcess(fresh_weights(config, learning.seed), learning, loss, checkpoint)
-    training_loop(learner, learning, lambda weights, step: {}, emit=emit, clock=clock)
+    training_loop(
+        learner, learning, lambda weights, step: {}, emit=emit, clock=clock,
+        origin=origin(recipe, training),
+    )  # fmt: skip
     return learner.whole()
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, to_dict, update
-from engine.recipes.begin import going_on
+from engine.recipes.begin import going_on, origin, require_made
 from engine.recipes.example_card import card
 from engine.recipes.folder import saved_weights, write_json, write_model
 from engine.recipes.recipe import Shape
@@ -99,6 +99,8 @@ def make_from_examples(
     start = out.parent / recipe.start if recipe.start else None
     if start is not None and not (start / "recipe.json").exists():
         make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
+    if start is not None:
+        require_made(start, example_recipes()[recipe.start], fast)
     held_out = learn(recipe, out, start, FEW if fast else HELD_OUT, emit, clock)
     measure(recipe, out, held_out, fast)
     remove_checkpoint(out / CHECKPOINT)
@@ -124,6 +126,7 @@ def learn(
         start=going_on(config, recipe.training.seed, saved_weights(start)[1]) if start else None,
         held_out=held_out,
         nats=recipe.nats,
+        origin=origin(recipe),
     )
     write_model(out, config, weights, tokenizer)
     return held_out

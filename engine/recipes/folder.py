@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.core.config import to_dict
-from engine.core.writing import json_text
+from engine.core.writing import json_text, write_text
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.loading.checkpoint import Checkpoint
@@ -28,6 +28,7 @@ from engine.training.losses.evaluate import agreement, greedy, score
 
 SLICE = 48_000  # characters of held-out text that travel with a model
 HELD_TEXTS = 64  # of a teacher, that begin as held-out text does
+LAST = "tokenizer_config.json"  # of what `write_model` writes
 PROMPTS = ("def parse_args(", "class Queue:\n    def __init__(self", "    try:\n        import ")
 
 
@@ -64,6 +65,11 @@ def write_model(
     generation = {"bos_token_id": 0, "eos_token_id": 1, "do_sample": False}
     write_json(folder / "generation_config.json", generation)
     save_tokenizer(tokenizer, folder, config.max_positions)
+
+
+def whole(folder: Path) -> bool:
+    """Whether `write_model` came to its end there."""
+    return (folder / LAST).exists()
 
 
 def held_out_text(corpus: Corpus) -> str:
@@ -144,4 +150,5 @@ def _bytes(sources: tuple[Source, ...]) -> int:
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
     """Readable JSON with a line's end."""
-    path.write_text(json_text(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json_text(facts, indent=2, ensure_ascii=False) + "\n"
+    write_text(path, text, "a model's facts")

@@ -18,6 +18,7 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.limits import read_text
 from engine.core.names import suggest
+from engine.recipes.begin import origin, require_made
 from engine.recipes.catch_frames import frames_recipes, make_frames
 from engine.recipes.duo_series import duo_recipes, make_duo
 from engine.recipes.example_recipe import example_recipes, make_from_examples
@@ -143,8 +144,10 @@ def _make_of_text(
     recipe = update(recipe, FAST) if fast else recipe
     root = root or standard_library()
     for other in filter(None, (recipe.draft, recipe.teacher)):
-        if not (out.parent / other / "recipe.json").exists():
-            reproduce(other, out.parent / other, emit, fast, root=root, clock=clock)
+        beside = out.parent / other
+        if not (beside / "recipe.json").exists():
+            reproduce(other, beside, emit, fast, root=root, clock=clock)
+        require_made(beside, RECIPES[other], fast)
     return make(recipe, out, emit, root, clock)
 
 
@@ -174,6 +177,7 @@ def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Pat
         checkpoint=checkpoint,
         start=grown(recipe, out.parent / recipe.draft, tokenizer) if recipe.draft else None,
         teacher=teacher,
+        origin=origin(recipe, training),
     )
     trained = Trained(recipe, config, weights, tokenizer, corpus, len(training), validation)
     write_folder(out, trained)

@@ -23,6 +23,7 @@ from engine.inference.policies.unmasking import Confidence
 from engine.models.config import ModelConfig
 from engine.models.families import parse
 from engine.models.loading.load import save
+from engine.recipes.begin import origin
 from engine.recipes.folder import write_json
 from engine.recipes.recipe import Shape
 from engine.training.loop.checkpoint import remove_checkpoint
@@ -86,7 +87,7 @@ def make_masked(
             return {"validation_loss": float(masked_loss(config, weights, texts))}
 
     learner = SingleProcess(fresh_weights(config, training.seed), training, loss, checkpoint)
-    training_loop(learner, training, judge, emit=emit, clock=clock)
+    training_loop(learner, training, judge, emit=emit, clock=clock, origin=origin(recipe))
     save(out, config, {name: weight.half() for name, weight in learner.whole().items()})
     list_words().save(str(out / "tokenizer.json"))
     facts = {

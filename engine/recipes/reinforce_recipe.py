@@ -9,7 +9,9 @@ import torch
 
 from engine.core.clock import Clock
 from engine.core.config import Config, knob, to_dict, update
+from engine.core.limits import file_digest
 from engine.models.text.tokenizer import Tokenizer
+from engine.recipes.begin import origin, require_made
 from engine.recipes.countdown.rounds import rounds
 from engine.recipes.countdown.scores import samples, scores
 from engine.recipes.example_recipe import (
@@ -70,6 +72,7 @@ def make_reinforced(
     start = out.parent / recipe.start
     if not (start / "recipe.json").exists():
         make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
+    require_made(start, example_recipes()[recipe.start], fast)
     learn_by_reward(recipe, out, start, emit, clock)
     facts = _facts(recipe, out, fast)
     write_json(out / "recipe.json", facts)
@@ -88,6 +91,7 @@ def learn_by_reward(
     weights = reinforce(
         config, recipe.training, weights, rounds(config, recipe.training, recipe.search),
         emit=emit, clock=clock, checkpoint=out / CHECKPOINT,
+        origin=origin(recipe, file_digest(start / "model.safetensors")),
     )  # fmt: skip
     write_model(out, config, weights, Tokenizer(start).rules)
 

@@ -17,7 +17,8 @@ from engine.core.config import knob, update
 from engine.models.config import ModelConfig
 from engine.models.families import parse
 from engine.models.footprint import parameter_count
-from engine.recipes.folder import saved_weights, write_json, write_model
+from engine.recipes.begin import begin, origin
+from engine.recipes.folder import saved_weights, whole, write_json, write_model
 from engine.recipes.recipe import Shape
 from engine.training.data.corpus import gather, standard_library
 from engine.training.data.tokenizer import train_tokenizer
@@ -100,16 +101,16 @@ def make_series(
     tokenizer = train_tokenizer((), ENTRIES)
     training = token_stream(tokenizer, corpus.training)
     validation = token_stream(tokenizer, corpus.validation)[: recipe.judged]
-    out.mkdir(parents=True, exist_ok=True)
+    begin(out, recipe, training)
     losses: dict[str, list[float]] = {kind: [] for kind in kinds_of(recipe)}
     for seed, kind, config in each(recipe):
         folder = out / f"{kind}-{seed}"
-        if not (folder / "config.json").exists():
+        if not whole(folder):
             learning = update(recipe.training, {"seed": seed})
             checkpoint = out / f"{kind}-{seed}.safetensors"
             weights = train(
                 config, learning, training, validation[:4096], emit=emit, clock=clock,
-                checkpoint=checkpoint,
+                checkpoint=checkpoint, origin=origin(recipe, training),
             )  # fmt: skip
             write_model(folder, config, weights, tokenizer)
             remove_checkpoint(checkpoint)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from engine.core.writing import write_text
+
 BOS, EOS = "<|bos|>", "<|eos|>"  # a file's beginning and end; entries 0 and 1
 
 
@@ -33,7 +35,7 @@ def train_tokenizer(texts: Iterable[str], entries: int) -> Tokenizer:
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path, context: int) -> None:
     """Writes both files into `folder`; `context` is the longest sequence the model has seen."""
-    tokenizer.save(str(folder / "tokenizer.json"))
+    write_text(folder / "tokenizer.json", tokenizer.to_str(pretty=True), "the tokenizer")
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": BOS,
@@ -43,4 +45,4 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, context: int) -> None:
         "model_max_length": context,
     }
     text = json.dumps(config, indent=2) + "\n"
-    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    write_text(folder / "tokenizer_config.json", text, "the tokenizer's config")

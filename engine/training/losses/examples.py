@@ -17,6 +17,7 @@ from engine.core.clock import Clock
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
 from engine.training.data.packing import Example, Packed, packs
+from engine.training.loop.checkpoint import Facts
 from engine.training.loop.precision import products
 from engine.training.loop.single_process import SingleProcess
 from engine.training.loop.training_loop import Emit, training_loop
@@ -47,6 +48,7 @@ def train_examples(
     held_out: Sequence[Example] = (),
     scores: Scores | None = None,
     nats: Nats = cross_entropy,
+    origin: Facts | None = None,
 ) -> dict[str, Tensor]:
     """The trained weights, with the resuming and the events of `language.train`.
 
@@ -70,7 +72,7 @@ def train_examples(
 
     weights = start or fresh_weights(config, recipe.seed)
     learner = SingleProcess(weights, recipe, loss, checkpoint)
-    training_loop(learner, recipe, judge, emit=emit, clock=clock)
+    training_loop(learner, recipe, judge, emit=emit, clock=clock, origin=origin)
     return learner.whole()
 
 

@@ -20,7 +20,7 @@ from engine.core.config import Config, knob, to_dict
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.models.config import ModelConfig
 from engine.training.data.packing import Example, Packed, packs, spoken
-from engine.training.loop.checkpoint import load_checkpoint, save_checkpoint
+from engine.training.loop.checkpoint import Facts, load_checkpoint, save_checkpoint
 from engine.training.loop.resume import require_equal
 from engine.training.losses.examples import logits_of
 
@@ -79,12 +79,15 @@ def reinforce(
     emit: Emit,
     clock: Clock,
     checkpoint: Path | None = None,
+    origin: Facts | None = None,
 ) -> Weights:
     """The reinforced weights. `play(weights, step)` gives groups of episodes and any figures.
+    `origin` says what else but `recipe` makes a checkpoint another run's.
 
     Emits a Span for each round and Levels reward, gradient_norm, clipped and the figures of `play`.
     """
     step = updates = 0
+    said = {**to_dict(recipe), **(origin or {})}
     first = {name: weight.detach().clone() for name, weight in weights.items()}
     for weight in weights.values():
         weight.requires_grad_()
@@ -93,7 +96,7 @@ def reinforce(
     )
     saved = load_checkpoint(checkpoint, weights, optimizer) if checkpoint is not None else None
     if checkpoint is not None and saved is not None:
-        require_equal(checkpoint, saved, to_dict(recipe))
+        require_equal(checkpoint, saved, said)
         step, updates = int(saved.facts["round"]), saved.step
         emit(Mark(clock.now(), LANE, "resume", f"from round {step} of {checkpoint.name}"))
     while step < recipe.steps:
@@ -116,7 +119,7 @@ def reinforce(
         for name, value in figures.items():
             emit(Level(now, LANE, name, value))
         if checkpoint is not None and (step % recipe.checkpoint == 0 or step == recipe.steps):
-            facts = {**to_dict(recipe), "round": step}
+            facts = {**said, "round": step}
             save_checkpoint(checkpoint, updates, weights, optimizer, facts)
             emit(Mark(clock.now(), LANE, "checkpoint", f"round {step}"))
     return {name: weight.detach() for name, weight in weights.items()}

@@ -5,7 +5,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from engine.core.clock import WallClock
+from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.models.footprint import parameter_count
 from engine.models.loading.find import find, series, shipped
@@ -25,6 +28,8 @@ def test_a_few_steps_go_all_the_way_and_what_is_there_is_not_made_again(tmp_path
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/model.safetensors")}
     make_series(*how)
     assert before == {path: path.stat().st_mtime_ns for path in out.glob("*/model.safetensors")}
+    with pytest.raises(BadInput, match="begun by other settings"):
+        make_series(*how[:4], False, library)
 
 
 def test_plain_rivals_are_as_large_as_they_are_said_to_be() -> None:

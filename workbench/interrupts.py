@@ -41,6 +41,10 @@ def heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
+    except ImportError:  # numpy tells an import that was interrupted as one that cannot be
+        if interrupt.since is None:
+            raise
+        raise KeyboardInterrupt from None
     finally:
         taken()
         sys.unraisablehook = others

@@ -9,8 +9,11 @@ STRUCK = """
 import signal, sys
 class Strikes:
     def find_spec(self, name, path=None, target=None):
-        if name == "workbench.cli.main":
-            signal.raise_signal(signal.SIGINT)
+        if name == "WHERE":
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise RAISED from None
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Strikes())
 """
@@ -34,8 +37,16 @@ def called(code, root, shell=""):
     )
 
 
-def test_ctrl_c_while_the_command_loads_is_one_line(root):
-    ran = called(STRUCK, root)
+@pytest.mark.parametrize(
+    ("where", "raised"),
+    [
+        ("workbench.interrupts", "KeyboardInterrupt"),  # before anything hears it
+        ("workbench.cli.main", "KeyboardInterrupt"),
+        ("workbench.cli.main", "ImportError('C cannot import it')"),  # as numpy tells it
+    ],
+)
+def test_ctrl_c_while_the_command_loads_is_one_line(where, raised, root):
+    ran = called(STRUCK.replace("WHERE", where).replace("RAISED", raised), root)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "workbench: interrupted\n")
 
 

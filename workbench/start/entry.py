@@ -8,14 +8,14 @@ there is no folder to be in.
 import os
 import sys
 
-from workbench.interrupts import heard
-
 INTERRUPTED = 130  # exit code, as shells have it
 
 
 def command() -> None:
     """The `workbench` command; never returns."""
     try:
+        from workbench.interrupts import heard  # inside: it takes most of the time before it hears
+
         _streams()
         try:
             os.getcwd()

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.models.config import Activation, Rotary, Streams
 from engine.models.duo.shape import Duo
-from engine.models.families.fields import MOST_LAYERS, Fields
+from engine.models.families.fields import LEAST, MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -36,7 +36,7 @@ def common_fields(fields: Fields, **own: Any) -> dict[str, Any]:
         "head_dim": head_dim,
         "width": fields.count("intermediate_size"),
         "max_positions": fields.count("max_position_embeddings", 2048),
-        "norm_eps": fields.number("rms_norm_eps", 1e-6),
+        "norm_eps": fields.number("rms_norm_eps", 1e-6, low=LEAST),
         "attention_scale": head_dim**-0.5,
         "windows": (0,) * layers,
         "expert_layers": (False,) * layers,

@@ -69,8 +69,9 @@ def deepseek_v32(fields: Fields, common: dict[str, Any]) -> ModelConfig:
 def glm_moe_dsa(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """GLM-5: DeepSeek-V3.2's attention and router, its index rotated in pairs."""
     own = {"n_group": 1, "topk_group": 1, "rms_norm_eps": 1e-5, "index_n_heads": 32}
-    every = fields.raw.get("indexer_types") or ["full"]
-    if fields.count("index_topk_freq", 1, low=0) > 1 or any(kind != "full" for kind in every):
+    every = fields.raw.get("indexer_types") or []
+    full = isinstance(every, list) and all(kind == "full" for kind in every)
+    if fields.count("index_topk_freq", 1, low=0) > 1 or not full:
         raise fields.bad("indexer_types", "shares choices between layers; only full is supported")
     return _indexed(fields, common, own, interleaved=True)
 

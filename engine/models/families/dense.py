@@ -12,7 +12,7 @@ from engine.models.families.common import (
     window_size,
     windows_by_type,
 )
-from engine.models.families.fields import MOST_LAYERS, Fields
+from engine.models.families.fields import LEAST, MOST_LAYERS, Fields
 
 
 def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:
@@ -113,7 +113,7 @@ def gpt2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         width=fields.count("n_inner", 4 * hidden),
         max_positions=fields.count("n_positions", 1024),
         norm="layer",
-        norm_eps=fields.number("layer_norm_epsilon", 1e-5),
+        norm_eps=fields.number("layer_norm_epsilon", 1e-5, low=LEAST),
         attention_scale=head_dim**-0.5 if fields.flag("scale_attn_weights", True) else 1.0,
         scale_by_layer=fields.flag("scale_attn_by_inverse_layer_idx"),
         windows=(0,) * layers,

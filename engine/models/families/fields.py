@@ -9,6 +9,7 @@ from engine.core.limits import check, inside, parse_json, read_bytes
 
 Word = TypeVar("Word", bound=str)
 LARGEST_COUNT = 1 << 24
+LEAST = 2.0**-126  # of numbers but 0: float32 loses smaller ones
 MOST_LAYERS = 1 << 14
 MOST_EXPERTS = 1 << 16  # of a layer
 
@@ -53,8 +54,9 @@ class Fields:
             raise self.bad(name, "is missing; a checkpoint of this architecture must state it")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.bad(name, f"must be a number, not {_short(value)}")
-        if not low <= value <= 1e12:  # NaN is not, either
-            raise self.bad(name, f"is {_short(value)}; it must lie between {low} and 1e12")
+        if not low <= value <= 1e12 or 0 < value < LEAST:  # NaN is not, either
+            least = f"between {low} and 1e12, not within {LEAST:.2g} of 0"
+            raise self.bad(name, f"is {_short(value)}; it must lie {least}")
         return float(value)
 
     def numbers(self, name: str, count: int, low: float = 1e-6) -> tuple[float, ...]:

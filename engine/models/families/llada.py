@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.models.config import ModelConfig
 from engine.models.families.common import ACTIVATIONS
-from engine.models.families.fields import MOST_LAYERS, Fields
+from engine.models.families.fields import LEAST, MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary
 
 OFF = (  # what OLMo's code, which it began as, can do besides
@@ -36,7 +36,7 @@ def llada(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         head_dim=head_dim,
         width=fields.count("mlp_hidden_size", fields.count("mlp_ratio", 4) * hidden),
         max_positions=fields.count("max_sequence_length", 1024),
-        norm_eps=fields.number("rms_norm_eps", 1e-5),
+        norm_eps=fields.number("rms_norm_eps", 1e-5, low=LEAST),
         attention_scale=head_dim**-0.5,
         windows=(0,) * layers,
         expert_layers=(False,) * layers,

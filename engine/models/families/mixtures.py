@@ -46,9 +46,9 @@ def routed_layers(fields: Fields, layers: int) -> tuple[bool, ...]:
     """Which layers route to experts, as Qwen's configs say it."""
     step = fields.count("decoder_sparse_step", 1)
     dense = fields.raw.get("mlp_only_layers") or []
-    if not isinstance(dense, list):
+    if not isinstance(dense, list) or any(type(layer) is not int for layer in dense):
         raise fields.bad("mlp_only_layers", "must be a list of layer numbers")
-    kept = {layer for layer in dense if isinstance(layer, int)}
+    kept = set(dense)
     return tuple(layer not in kept and (layer + 1) % step == 0 for layer in range(layers))
 
 

@@ -52,9 +52,10 @@ def exaone4(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """EXAONE-4 (arXiv 2507.11407): norms behind; layers without a window do not rotate."""
     layers, window = _layers(fields), window_size(fields)
     every = fields.raw.get("sliding_window_pattern", 4)
-    every = len(every) if isinstance(every, str) else every  # "LLLG" is one of four
+    if isinstance(every, str) and every == "L" * (len(every) - 1) + "G":
+        every = len(every)  # "LLLG" is one of four
     if type(every) is not int or every < 0:
-        raise fields.bad("sliding_window_pattern", "must be a number, or letters such as 'LLLG'")
+        raise fields.bad("sliding_window_pattern", "must be a number, or L's with a G behind them")
     windows = windows_every(fields, layers, window, every) if window else (0,) * layers
     turned = tuple(map(bool, windows)) if window else ()
     own = {**BEHIND, "qk_norm": True, "windows": windows, "turned": turned}

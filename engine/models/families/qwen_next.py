@@ -67,7 +67,8 @@ def _recurrent(fields: Fields, layers: int) -> tuple[bool, ...]:
     if kinds is None:
         every = fields.count("full_attention_interval", 4)
         return tuple((layer + 1) % every != 0 for layer in range(layers))
-    if not isinstance(kinds, list) or len(kinds) != layers or any(k not in KINDS for k in kinds):
+    known = isinstance(kinds, list) and all(isinstance(k, str) and k in KINDS for k in kinds)
+    if not known or len(kinds) != layers:
         raise fields.bad("layer_types", f"must list {' or '.join(KINDS)} for {layers} layers")
     return tuple(KINDS[kind] for kind in kinds)
 

@@ -89,6 +89,9 @@ def _checked(config: ModelConfig, fields: Fields) -> ModelConfig:
     """Refuse what cannot work together, and more tensors than a checkpoint may hold."""
     each = 3 * config.experts.count if config.experts else 3
     check(fields.where, "tensors", config.layers * each, "tensors")
+    for name in ("bos", "eos", "mask"):
+        if any(token >= config.vocab for token in getattr(config, name)):
+            raise fields.bad(f"{name}_token_id", f"names a token beyond the {config.vocab} known")
     if config.heads % config.kv_heads:
         raise fields.bad(
             "num_key_value_heads", f"is {config.kv_heads}; it must divide {config.heads} heads"

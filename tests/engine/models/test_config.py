@@ -37,6 +37,11 @@ def test_a_config_reads_the_same_twice_and_can_be_a_key(name: str) -> None:
         ("rms_norm_eps", "tiny"),
         ("rms_norm_eps", float("nan")),
         ("rms_norm_eps", -1e-5),
+        ("rms_norm_eps", 0),
+        ("rms_norm_eps", 1e-46),
+        ("bos_token_id", 97),
+        ("eos_token_id", [2, 1 << 70]),
+        ("mask_token_id", 97),
         ("head_dim", 7),
         ("hidden_act", "sine"),
         ("tie_word_embeddings", "yes"),
@@ -84,6 +89,23 @@ def test_dynamic_frequencies_are_numbers_at_every_factor() -> None:
 def test_experts_that_cannot_be_grouped_are_refused(field: str, value: int) -> None:
     with pytest.raises(BadInput, match=f"{field}"):
         small.config("deepseek-v3", **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        *((name, "layer_types", [[], {}, []]) for name in ("qwen3-next", "qwen3.5", "qwen3.5-moe")),
+        ("glm-5", "indexer_types", 7),
+        ("glm-5", "indexer_types", [["full"]]),
+        ("qwen3-moe", "mlp_only_layers", [1.0]),
+        ("qwen3-moe", "mlp_only_layers", ["1"]),
+        ("exaone-4", "sliding_window_pattern", "LGL"),
+        ("gpt2", "layer_norm_epsilon", 0),
+    ],
+)
+def test_a_list_of_what_it_cannot_hold_is_refused(name: str, field: str, value: Any) -> None:
+    with pytest.raises(BadInput, match=field):
+        small.config(name, **{field: value})
 
 
 @pytest.mark.parametrize(
@@ -139,6 +161,7 @@ junk = st.recursive(
 def test_any_value_in_any_field_is_read_or_refused_in_one_line(data: st.DataObject) -> None:
     raw = json.loads(json.dumps(small.raw(data.draw(st.sampled_from(list(small.FAMILIES))))))
     extra = ["rope_scaling", "rope_parameters", "layer_types", "mlp_only_layers", "bos_token_id"]
+    extra += ["indexer_types", "no_rope_layers", "per_layer_config", "sliding_window_pattern"]
     for field in data.draw(st.lists(st.sampled_from([*raw, *extra]), min_size=1, max_size=3)):
         raw[field] = data.draw(junk)
     try:

@@ -7,7 +7,7 @@ learnt; rivals that were taught, too, have the seed of what is held against them
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,21 @@ class OverTrainings:
 
     @property
     def outcome(self) -> Outcome:
-        """The figure as an outcome; yes where all of its interval bears that, whatever the check
-        asks for besides."""
+        """The figure as an outcome; yes where all of its interval bears that, and what the check
+        asks for besides its figure holds of every training."""
         needed = self.judged[0][1].needed if self.judged else None
-        whole = Outcome("", "", self.figure is not None, figure=self.figure, needed=needed)
-        return self.claim.borne(whole)
+        holds = self.figure is not None and not self.lost_besides
+        return self.claim.borne(Outcome("", "", holds, figure=self.figure, needed=needed))
+
+    @property
+    def lost_besides(self) -> tuple[int, ...]:
+        """Seeds whose check says no though their figures would bear a yes: it asks for more, and
+        that is not in the figure over trainings."""
+        return tuple(
+            seed
+            for seed, outcome in self.judged
+            if not outcome.holds and self.claim.bears(replace(outcome, holds=True))
+        )
 
     @property
     def finding(self) -> Finding:

@@ -84,4 +84,11 @@ def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) 
     if small:
         parts.append(f"at the small size alone, which heads no table: {small}")
     came = f"{'; '.join(moved)}." if moved else "none."
+    split = [
+        f"{row['slug']} / {row['claim']} ({sum(one['holds'] for one in row['trainings'])} of five)"
+        for row, one in heads
+        if one["finding"] == row["finding"] and one["holds"] and not row["holds"]
+    ]
+    if split:
+        came += f" The same finding, but not all that the check asks for: {'; '.join(split)}."
     return f"{', '.join(parts)}. Another finding than of the shipped training alone: {came}"

@@ -150,7 +150,10 @@ STUDY = Study(
             "come to 1.21×, three to 1.45× (map). Of one part forking only costs, 0.84× in traces "
             "as they are written: the model was taught two parts and more and makes up a second, "
             "so that its own lengths tell nothing there. On par is within 3 points and the check "
-            "asks for 1.3×: both are ours",
+            "asks for 1.3×: both are ours. Five trainings come to 1.63× each, since traces are "
+            "written so; on par are two of them. One is right in 93.7% forked and 99.2% serially, "
+            "two in 41.3% against 67.0% and 42.6% against 64.5% of sums longer than they were "
+            "taught",
             broken=(Break(SEEN, True, "a thread's request holds what its siblings have said"),),
         ),
         Claim(

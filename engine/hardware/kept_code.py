@@ -91,14 +91,19 @@ class Files(IndexDataCacheFile):
             found = Path(self._data_path(name)).read_bytes()
         except OSError:  # gone, while the index still names it
             return None
-        if found[-DIGEST:] != _digest(key, found[:-DIGEST]):
+        if found[-DIGEST:] != self._own(key, found[:-DIGEST]):
             raise ValueError(f"{name}: damaged")
         return self._load_data(name)  # which reads no further than its own end
 
     def _save_data(self, name: str, data: Any) -> None:
         whole = self._dump(data)
         with self._open_for_write(self._data_path(name)) as file:
-            file.write(whole + _digest(self._key, whole))
+            file.write(whole + self._own(self._key, whole))
+
+    def _own(self, key: Any, whole: bytes) -> bytes:
+        """The digest of code and of what it is of. Its sources' stamp is, too: the index is written
+        first, and a disk that is full then leaves it naming what older sources made."""
+        return _digest((key, self._source_stamp), whole)
 
 
 def _digest(key: Any, whole: bytes) -> bytes:

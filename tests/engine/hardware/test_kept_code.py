@@ -100,6 +100,23 @@ def test_an_index_that_names_another_file_is_dropped(tmp_path, monkeypatch, comp
     assert kept_in(folder, monkeypatch).kept(INT, compiled.targetctx) is not None
 
 
+def test_code_of_older_sources_is_not_run_where_the_new_was_not_written(
+    tmp_path, monkeypatch, compiled
+):
+    def of(stamp):
+        kept = kept_in(tmp_path, monkeypatch)
+        kept._cache_file._source_stamp = (kept._cache_file._source_stamp, stamp)
+        return kept
+
+    of("old").save_overload(INT, result(compiled, INT))
+    assert of("old").kept(INT, compiled.targetctx) is not None
+    changed = of("new")
+    with monkeypatch.context() as full:
+        full.setattr(changed._cache_file, "_save_data", lambda *_: None)
+        changed.save_overload(INT, result(compiled, INT))
+    assert of("new").kept(INT, compiled.targetctx) is None
+
+
 def test_code_that_another_process_wrote_under_the_same_name_is_not_run(
     tmp_path, monkeypatch, compiled
 ):

@@ -5,7 +5,9 @@ import os
 import threading
 import time
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,12 +75,20 @@ def test_anything_but_reading_is_refused_in_a_line(log, query, says):
 
 def test_an_endless_statement_ends(log):
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
-    begun = time.monotonic()
+    begun = time.thread_time()
     with pytest.raises(BadInput, match="took over"):
         asked(log, f"{endless} SELECT sum(x) FROM n", seconds=0.2)
-    assert time.monotonic() - begun < 60
+    assert time.thread_time() - begun < 60
     found = asked(log, f"{endless} SELECT x FROM n")
     assert found.is_cut and len(found.rows) == sql.MOST_ROWS
+
+
+def test_a_statement_that_others_keep_from_the_processor_is_answered(log, monkeypatch):
+    clock = count(0, 3600)  # an hour goes by between two looks
+    busy = SimpleNamespace(monotonic=lambda: next(clock), thread_time=time.thread_time)
+    monkeypatch.setattr(sql, "time", busy)
+    many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 99999)"
+    assert asked(log, f"{many} SELECT count(*) FROM n").rows == [(99_999,)]
 
 
 def test_one_call_cannot_outlast_the_clock(log):

@@ -81,7 +81,8 @@ class Children:
             if child is None or child.poll() is not None:  # none yet, or ended by somebody else
                 child = self._start()
             answer = self._answer(child, asked, times)
-            if answer is None:  # of something asked before, which wrote more than its own answer
+            if answer is None:  # of something asked before, which wrote more than its own answer,
+                # or none: it was stopped, as this server may have been meanwhile
                 end(child)
                 child = self._start()
                 answer = self._answer(child, asked, times)
@@ -93,7 +94,9 @@ class Children:
             else:
                 self._free.put(child)
         if answer is None:
-            raise BadInput(f"{self.what}: it writes what is no answer")
+            raise BadInput(
+                f"{self.what}: no answer within {times * PATIENCE:g} s, or one that is none"
+            )
         if "text" in answer:
             return str(answer["text"])
         raise BadInput(str(answer["refused"]))
@@ -108,7 +111,7 @@ class Children:
                 return
             if child is not None:
                 end(child)
-            self._free.put(None)
+            self._free.put_last(None)  # not first: it would be taken again in place of a process
 
     def _start(self) -> Child:
         memory = str(getattr(limits(), f"{self.kind}_memory"))
@@ -133,13 +136,21 @@ class Children:
 
     def _answer(self, child: Child, asked: dict[str, Any], times: int) -> dict[str, str] | None:
         """The child's; one that ends under it was over its time, or out of memory for good. None
-        where what comes back answers something else: that child has been ended."""
+        where what comes back answers something else, or nothing does: that child has been ended."""
         seconds, token = times * getattr(limits(), f"{self.kind}_seconds"), secrets.token_hex(8)
         assert child.stdin is not None and child.stdout is not None
-        guard = threading.Timer(times * PATIENCE, child.kill)
+        given_up = threading.Event()
+
+        def give_up() -> None:
+            given_up.set()
+            child.kill()
+
+        guard = threading.Timer(times * PATIENCE, give_up)
         guard.daemon = True
         guard.start()
         answer, other = None, False
+        if hasattr(signal, "SIGCONT"):  # somebody may have stopped it
+            child.send_signal(signal.SIGCONT)
         try:
             write(child.stdin, {**asked, "seconds": seconds, "token": token})
             answer = read(child.stdout)
@@ -152,13 +163,14 @@ class Children:
             pass
         finally:
             guard.cancel()
-        if other:
+        if other or answer is None:
             child.kill()
-            child.wait()
-            return None
-        if answer is None:
-            child.kill()
-            if child.wait() == -getattr(signal, "SIGPROF", 0):
+            how = child.wait()
+            if given_up.is_set() and self.isolated:  # code that waits for nothing
+                raise BadInput(f"{self.what}: no answer within {times * PATIENCE:g} s")
+            if other or given_up.is_set():
+                return None
+            if how == -getattr(signal, "SIGPROF", 0):
                 raise over(self.what, "takes more processor time", f"{self.kind}_seconds")
             raise over(self.what, "asks for more memory", f"{self.kind}_memory")
         return dict(answer)

@@ -98,8 +98,8 @@ def _check(books: list[Path]) -> int:
 def _clear(books: list[Path]) -> int:
     import nbformat
 
-    from workbench.notebook.run_many import cleared, with_outputs
-    from workbench.notebook.run_one import read
+    from workbench.notebook.run_many import with_outputs
+    from workbench.notebook.run_one import cleared, read
 
     dirty = [book for book in books if with_outputs([book])]
     for book in dirty:

@@ -17,8 +17,6 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-import nbformat
-
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from workbench.notebook.keep import BYTES, may_hold
@@ -209,11 +207,3 @@ def with_outputs(books: Sequence[Path]) -> list[str]:
         elif book.stat().st_size > BYTES:
             said.append(f"{book}: {book.stat().st_size:,} bytes; run it with --keep, or clear it")
     return said
-
-
-def cleared(book: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The same notebook without outputs and counts."""
-    for cell in book.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    return book

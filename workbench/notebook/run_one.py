@@ -10,6 +10,7 @@ import math
 import time
 import warnings
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from engine.core.errors import BadInput
 from engine.core.limits import over, read_bytes
 from engine.core.writing import write_text
+from widgets.export.export import POLICY
 from workbench.notebook.client import Client
 from workbench.notebook.keep import keep
 from workbench.notebook.pictures import STILL
@@ -59,7 +61,7 @@ def run_notebook(
     commit may hold into the notebook itself, where all cells ran. Raises BadInput for a file that
     is no notebook, and for parameters the notebook does not declare.
     """
-    book = read(Path(path))
+    book = cleared(read(Path(path)))  # what another run left in it is no output of this one
     inject(book, parameters or {}, str(path))
     client = Client(
         book, timeout=timeout, resources={"metadata": {"path": str(Path(path).resolve().parent)}}
@@ -109,6 +111,14 @@ def read(path: Path) -> nbformat.NotebookNode:
         raise BadInput(f"{path}: not a notebook ({first})") from None
 
 
+def cleared(book: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The same notebook without outputs and counts."""
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return book
+
+
 def _tags(cell: nbformat.NotebookNode) -> list[str]:
     return list(cell.get("metadata", {}).get("tags", []))
 
@@ -145,7 +155,11 @@ def _fault(book: nbformat.NotebookNode) -> str:
 
 
 def report(book: nbformat.NotebookNode) -> str:
-    """The executed notebook as one HTML page that fetches nothing; still pictures are folded."""
+    """The executed notebook as one HTML page that fetches nothing; still pictures are folded.
+
+    Scripts in it are the notebook's own, which has run here: the page lets them draw, and forbids
+    them any request, as it does pictures and frames from elsewhere.
+    """
     book = copy.deepcopy(book)
     book.metadata.pop("widgets", None)  # their state, as untrusted as it is useless here
     for cell in book.cells:
@@ -153,12 +167,14 @@ def report(book: nbformat.NotebookNode) -> str:
             if "data" in output:
                 output["data"].pop(WIDGET, None)
             if STILL in output.get("metadata", {}) and "image/png" in output["data"]:
-                image = output["data"].pop("image/png").replace("\n", "")
+                image = escape(output["data"].pop("image/png").replace("\n", ""))
                 output["data"]["text/html"] = (
                     "<details><summary>The same as a still picture</summary>"
                     f'<img style="max-width:100%" src="data:image/png;base64,{image}"></details>'
                 )
-    return _exporter().from_notebook_node(book)[0]
+    page: str = _exporter().from_notebook_node(book)[0]
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    return page.replace("<head>", f"<head>{policy}", 1)
 
 
 @cache

@@ -11,6 +11,7 @@ from engine.core.limits import changed
 from workbench.cli.main import main
 from workbench.notebook import run_one
 from workbench.notebook.client import Client
+from workbench.notebook.pictures import STILL
 from workbench.notebook.run_one import inject, literal, read, run_notebook
 
 HTML = 'import IPython.display as d\nd.HTML("<b id=picture>%d</b>" % (n * 2))'
@@ -134,3 +135,30 @@ def test_a_notebook_is_written_whole_or_stays_as_it_was(tmp_path, monkeypatch):
     monkeypatch.undo()
     run_one._write(path, lambda: "half a letter: \ud800")
     assert "half a letter" in path.read_text()
+
+
+STOLEN = 'x"><script>stolen()</script>'
+
+
+def test_a_report_escapes_what_it_puts_together_and_lets_nothing_be_fetched():
+    still = nbformat.v4.new_output("display_data", {"image/png": STOLEN}, metadata={STILL: True})
+    cell = nbformat.v4.new_code_cell("1", outputs=[still], metadata={"tags": [STOLEN]})
+    away = nbformat.v4.new_markdown_cell("![a](http://example.org/a.png)")
+    made = nbformat.v4.new_notebook(cells=[cell, away], metadata={"title": STOLEN})
+    page = run_one.report(made)
+    assert "<script>stolen" not in page
+    head = page.split("<head>")[1]
+    assert head.startswith('<meta http-equiv="Content-Security-Policy" content="default-src')
+
+
+def test_what_another_run_left_is_no_output_of_this_one(book, tmp_path):
+    """Of cells behind one that fails, and of those that are passed over."""
+    made, out, page = nbformat.read(book, 4), tmp_path / "out.ipynb", tmp_path / "page.html"
+    old = [nbformat.v4.new_output("display_data", {"text/html": "<b>of yesterday</b>"})]
+    for cell in made.cells[1:]:
+        cell.outputs, cell.execution_count = old, 7
+    made.cells[1].source = "n = oops"
+    nbformat.write(made, book)
+    report = run_notebook(book, html=page, out=out)
+    assert report["error"].startswith("cell 2 failed: NameError") and report["cells"] == 1
+    assert "of yesterday" not in page.read_text() + out.read_text()

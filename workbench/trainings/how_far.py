@@ -23,7 +23,7 @@ class HowFar:
         self.what, self.steps, self.tell, self.now = what, steps, tell, now
         self.began = self.told = now()
         self.before = self.last = 0  # steps of the loops before; the last one done of this loop
-        self.first: int | None = None  # where this call began: a checkpoint's step
+        self.first: int | None = None  # the step from which seconds are counted: the first heard of
 
     def __call__(self, event: AnyEvent) -> None:
         if not isinstance(event, Span) or event.name not in STRETCHES:
@@ -32,10 +32,10 @@ class HowFar:
         if since < self.last:
             self.before += self.last
         self.last = last
-        self.first = since if self.first is None else self.first
         now, done = self.now(), self.before + last
-        if now - self.told < EVERY or done >= self.steps:
-            return
-        left = (now - self.began) * (self.steps - done) / (done - self.first)
-        self.tell(f"{self.what}: {done:,} of {self.steps:,} steps, about {left:,.0f} s left")
-        self.told = now
+        if self.first is None:  # neither preparing nor a checkpoint took steps of this call
+            self.first, self.began = done, now
+        elif now - self.told >= EVERY and done < self.steps:
+            left = (now - self.began) * (self.steps - done) / (done - self.first)
+            self.tell(f"{self.what}: {done:,} of {self.steps:,} steps, about {left:,.0f} s left")
+            self.told = now

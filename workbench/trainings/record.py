@@ -37,8 +37,12 @@ def of(slug: str, claim: str) -> Row | None:
 
 
 def record(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write rows into the record at `path`: theirs replaced, the others as they were."""
-    findings_table.record(rows, path, KEPT)
+    """Write rows into the record at `path`: theirs replaced, the others as they were. One that is
+    judged stays where too few trainings are kept here to judge it again."""
+    there = findings_table.before(path, KEPT)
+    judged = {claim for claim, row in there.items() if row["figure"]}
+    new = [row for row in rows if row["figure"] or (row["slug"], row["claim"]) not in judged]
+    findings_table.record(new, path, KEPT)
 
 
 def headlines(rows: Sequence[Row] | None = None, over: Sequence[Row] | None = None) -> list[Row]:

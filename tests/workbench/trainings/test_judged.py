@@ -129,6 +129,15 @@ def test_what_is_judged_over_trainings_heads_its_claim():
     assert record.told([], []) == ""
 
 
+def test_what_is_judged_stays_where_nothing_can_be_judged_again(tmp_path):
+    place, row, few = tmp_path / "kept.json", judged(GAIN).row(), judged(GAIN[:3]).row()
+    record.record([few], place)
+    assert json.loads(place.read_text())[0]["figure"] is None
+    for rows in ([row], [few]):
+        record.record(rows, place)
+        assert json.loads(place.read_text())[0]["figure"] == row["figure"]
+
+
 def test_the_command_says_what_it_lacks(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     kept = tmp_path / "trainings.json"

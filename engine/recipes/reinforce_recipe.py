@@ -87,13 +87,14 @@ def learn_by_reward(
     """Reinforce the model in `start` and write what becomes of it into `out`, with its tokenizer,
     beside its checkpoint."""
     config, weights = saved_weights(start)
+    words = Tokenizer(start).rules  # hours before they are written: they may not be there
     out.mkdir(parents=True, exist_ok=True)
     weights = reinforce(
         config, recipe.training, weights, rounds(config, recipe.training, recipe.search),
         emit=emit, clock=clock, checkpoint=out / CHECKPOINT,
         origin=origin(recipe, file_digest(start / "model.safetensors")),
     )  # fmt: skip
-    write_model(out, config, weights, Tokenizer(start).rules)
+    write_model(out, config, weights, words)
 
 
 def _facts(recipe: ReinforcedRecipe, folder: Path, fast: bool) -> dict[str, Any]:

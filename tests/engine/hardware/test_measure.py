@@ -102,7 +102,9 @@ def test_what_was_measured_beside_much_other_work_is_not_kept(found, tmp_path, m
     with monkeypatch.context() as patch:  # a run right after does not measure anew
         patch.setattr(measuring, "probe", lambda say: pytest.fail("measured again"))
         assert measure(folder=tmp_path).disturbed == 0.5
-    os.utime(tmp_path / measuring.PASSING, (0, 0))
+    for moment in (2**33, 0):  # to come, where a clock was set back, and long ago
+        os.utime(tmp_path / measuring.PASSING, (moment, moment))
+        assert measuring._passing(tmp_path) is None
     monkeypatch.setattr(measuring, "probe", lambda say: found)
     assert measure(folder=tmp_path) == known(tmp_path) == found
     # and one that is kept stands where it is measured again beside other work

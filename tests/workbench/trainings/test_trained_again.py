@@ -11,6 +11,7 @@ from engine.models.loading.find import beside
 from engine.recipes import catch_frames, masked_lists
 from engine.recipes.example_recipe import FAST, example_recipes
 from engine.training.loop.alone import alone
+from workbench.cli.main import INTERRUPTED, main
 from workbench.trainings import trained_again
 from workbench.trainings.trained_again import (
     BEGUN,
@@ -50,6 +51,19 @@ def test_a_training_is_found_again_and_another_recipe_is_another(short, tmp_path
     assert (other / WEIGHTS).read_bytes() != first
     short[NAME] = update(short[NAME], {"training.steps": 3})
     assert kept(tmp_path, NAME, 1) is None
+
+
+def test_who_stops_it_reads_that_it_goes_on_from_there(tmp_path, monkeypatch, capsys):
+    def stopped(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(trained_again, "learn", stopped)
+    assert main(["check", "hogwild", "--claim", "fewer-steps", "--trainings", "5"]) == INTERRUPTED
+    assert capsys.readouterr().err == (
+        f"training {NAME} from seed 1 …\n"
+        "stopped; what was trained is kept: the same command goes on from there\n"
+    )
 
 
 def test_two_do_not_train_the_same(short, tmp_path):

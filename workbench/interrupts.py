@@ -6,12 +6,13 @@ asked. Where they are set up they end the whole process (torch's c10d), and wher
 tidies its locks it prints a traceback.
 """
 
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 AGAIN = 0.1  # seconds of processor time after which one that fell into an import is repeated
@@ -55,6 +56,17 @@ def heard() -> Iterator[None]:
 def taken() -> None:
     """The interrupt has come to whom it was meant for: it is not repeated."""
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def end_server() -> None:
+    """End the process that ranks and pieces come from. It is no child that Python tells of, and
+    looks whether anybody is left only once it has loaded what they need: for many seconds where
+    others are busy."""
+    forkserver = sys.modules.get("multiprocessing.forkserver")
+    number = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None)
+    if number is not None:
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
 
 
 class _Interrupt:

@@ -23,7 +23,7 @@ from engine.core.limits import VARIABLE, change_as_told
 from engine.core.memory import out_of_memory, refused
 from workbench.cli import app
 from workbench.cli.output import say, visible
-from workbench.interrupts import heard
+from workbench.interrupts import end_server, heard
 
 EPILOG = """\
 without a command, `workbench` opens the app in your browser.
@@ -153,6 +153,7 @@ def command() -> NoReturn:
         # wait for it, or take modules away from under it; and freeing gigabytes takes seconds.
         for child in multiprocessing.active_children():
             child.kill()
+        end_server()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

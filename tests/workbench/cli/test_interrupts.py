@@ -3,14 +3,16 @@
 import ctypes
 import importlib
 import signal
+import subprocess
 import sys
 import time
+from multiprocessing import forkserver
 
 import pytest
 
 from workbench.cli import app
 from workbench.cli.main import INTERRUPTED, main
-from workbench.interrupts import heard
+from workbench.interrupts import end_server, heard
 
 SWALLOWS = """
 import signal
@@ -136,3 +138,12 @@ def test_an_interrupt_within_the_body_of_a_class_is_one(monkeypatch, capsys):
     monkeypatch.setattr(app, "run", run)
     assert main([]) == INTERRUPTED
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_server_of_processes_goes_with_an_interrupted_command(monkeypatch):
+    asleep = subprocess.Popen(["sleep", "60"])
+    for number in (None, asleep.pid):
+        monkeypatch.setattr(forkserver._forkserver, "_forkserver_pid", number)
+        end_server()
+    assert asleep.wait(30) == -signal.SIGKILL
+    end_server()  # which has gone by now

@@ -30,7 +30,7 @@ from workbench.trainings.how_far import HowFar
 
 AnyRecipe = ExampleRecipe | ReinforcedRecipe | ListsRecipe | FramesRecipe
 
-FACTS, BEGUN = "training.json", "begun.json"  # of a training that has ended; of one that has not
+FACTS, BEGUN = "training.json", "training.begun.json"  # of one that has ended; of one that has not
 SHIPPED, SAME = "the shipped model", "that of the same seed"  # what a training went on from
 
 

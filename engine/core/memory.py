@@ -14,6 +14,7 @@ from engine.core.errors import BadInput
 
 MEMINFO = Path("/proc/meminfo")
 GIB = 2**30
+NO_ROOM = "failed to map segment from shared object"  # the C library's words
 LARGE = 1 << 16  # bytes of an array from which on pages of the system are worth the call
 
 
@@ -27,16 +28,39 @@ def refused(fault: BaseException) -> bool:
         "out of memory" in str(fault) or "can't allocate memory" in str(fault)
     )
     systems = isinstance(fault, OSError) and fault.errno == errno.ENOMEM
-    return isinstance(fault, MemoryError) or torchs or systems
+    return isinstance(fault, MemoryError) or torchs or systems or _not_loaded(fault)
+
+
+def _not_loaded(fault: BaseException) -> bool:
+    """Whether a library of compiled code found no room (`ulimit -v`), which some tell as a file
+    that is not there."""
+    seen: BaseException | None = fault
+    while isinstance(seen, OSError | ImportError):
+        if NO_ROOM in str(seen):
+            return True
+        seen = seen.__context__
+    return False
 
 
 def out_of_memory(fault: BaseException) -> OutOfMemory:
     """The one line for it."""
+    if _not_loaded(fault):
+        return OutOfMemory(
+            "out of memory: a library found no room to be loaded; this process may take too "
+            "little (`ulimit -v`): raise its limit"
+        )
     said = " ".join(str(fault).split())[:120]
     return OutOfMemory(
         f"out of memory{f' ({said})' if said else ''}: ask for less at once, or take a smaller "
         "model, fewer pages or a narrower dtype"
     )
+
+
+def line(fault: BaseException) -> str:
+    """What to say of any fault, in one line."""
+    if refused(fault):
+        return str(out_of_memory(fault))
+    return str(fault) if isinstance(fault, BadInput) else f"{type(fault).__name__}: {fault}"
 
 
 def require(needed: float, what: str, advice: str) -> None:

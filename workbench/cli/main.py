@@ -122,7 +122,7 @@ def _main(argv: list[str] | None) -> int:
         if not name or name in OURS:
             raise
         return _complain(f"this needs the package {name!r}, not installed here; pip install {name}")
-    except (MemoryError, RuntimeError) as fault:
+    except (MemoryError, RuntimeError, ImportError) as fault:
         if isinstance(fault.__cause__, KeyboardInterrupt):  # of what the body of a class raises
             return INTERRUPTED
         if not refused(fault):
@@ -135,10 +135,10 @@ def _main(argv: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as fault:  # of a file or folder: full, gone, not ours, a name too long
-        if fault.strerror is None:
-            raise
         if refused(fault):
             return _complain(str(out_of_memory(fault)))
+        if fault.strerror is None:
+            raise
         return _complain(f"{str(fault.filename or 'a file')[:200]}: {fault.strerror.lower()}")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.core.memory import refused
+from engine.core.memory import line, refused
 from engine.core.run import Live, Run, Stopped
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -286,8 +286,7 @@ class LiveEngine:
 
     def _fail(self, fault: BaseException) -> None:
         """Nothing more will come: say so to whoever waits."""
-        words = str(fault) if isinstance(fault, BadInput) else f"{type(fault).__name__}: {fault}"
-        self.failure = AWAY if isinstance(fault, Stopped) else words
+        self.failure = AWAY if isinstance(fault, Stopped) else line(fault)
         self._ready.set()
         self._end_all(self.failure)
 

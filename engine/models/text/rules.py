@@ -78,7 +78,7 @@ def read_rules(file: Path) -> Rules:
             raise BadInput(f"{file}: its precompiled_charsmap is no table; restore it")
         check_merges(file, data)
         rules = Rules.from_buffer(data)
-    except (KeyboardInterrupt, SystemExit, BadInput):
+    except (KeyboardInterrupt, SystemExit, MemoryError, BadInput):
         raise
     except OSError as error:
         raise BadInput(f"{file}: cannot be read ({error.strerror}); check the file") from None

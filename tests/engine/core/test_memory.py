@@ -33,6 +33,17 @@ def test_a_system_that_does_not_say_lets_everything_pass(small):
     memory.require(1e30, "anything", "")
 
 
+def test_a_library_that_finds_no_room_is_memory_refused_however_it_is_told():
+    told = f"libtorch_cpu.so: {memory.NO_ROOM}"
+    assert memory.refused(ImportError(told)) and memory.refused(OSError(told))
+    other = OSError("could not find/load shared object file")  # as llvmlite says it
+    assert not memory.refused(other)
+    other.__context__ = OSError(told)
+    assert memory.refused(other) and "ulimit -v" in memory.line(other)
+    assert memory.line(MemoryError()).startswith("out of memory: ")
+    assert memory.line(BadInput("so")) == "so" and memory.line(ValueError("a")) == "ValueError: a"
+
+
 @pytest.mark.parametrize(
     ("driver", "config", "changes"),
     [

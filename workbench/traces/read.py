@@ -93,7 +93,7 @@ def _facts(trace: Trace) -> dict[str, Any]:
     if any(trace.device_of):
         told = {"categories": trace.categories, "lanes": trace.device_of, ZERO: trace.zero}
         facts[DEVICES] = told
-    found = next(filter(None, map(sheet_named, trace.devices)), None)
+    found = next(filter(None, map(sheet_named, dict.fromkeys(trace.devices))), None)
     if found is not None:
         facts["roofs"] = roofs_of(found)
     return facts

@@ -30,6 +30,7 @@ LARGEST = float(np.finfo(np.float64).max)  # of JSON's numbers there are larger 
 LATEST = 1e20  # microseconds: what lies further off has no time; three million years
 MOST_OTHERS = 50_000  # counter values and moments kept
 MOST_KEYS = 100  # series of one counter value
+MOST_DEVICES = 1024  # that a head names
 MOST_NAMES = 60_000  # distinct names kept apart
 MICRO = 1e-6
 NAMED = ("thread_name", "process_name", "process_labels")  # the metadata that is shown
@@ -86,7 +87,8 @@ def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
         reader.notes.append(f"{pieces.left_out:,} entries could not be read")
     if pieces.cut:
         reader.notes.append("the file ends in the middle of an entry")
-    trace = reader.trace([name.decode("utf-8", "replace") for name in DEVICE.findall(pieces.head)])
+    named = islice(DEVICE.finditer(pieces.head), MOST_DEVICES)
+    trace = reader.trace([found[1].decode("utf-8", "replace") for found in named])
     said = RANK.search(pieces.head)
     trace.rank = int(said.group(1)) if said else -1
     return trace
@@ -201,10 +203,13 @@ class _Reader:
         begun = self.halves.setdefault(lane, [])
         if entry.ph == "B":
             begun.append((entry.ts, int(self._names_of([entry])[0])))
+        elif begun and entry.ts < begun[-1][0]:
+            begun.pop()
+            self.timeless += 1
         elif begun:
             start, name = begun.pop()
             self.start.append(start)
-            self.took.append(max(0.0, entry.ts - start))
+            self.took.append(entry.ts - start)
             self.lane.append(lane)
             self.name.append(name)
             self.tag.append(0)

@@ -3,15 +3,17 @@
 import gzip
 import json
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine.core.chrome import pieces
-from engine.core.chrome.read import read_chrome
+from engine.core.chrome.read import MOST_DEVICES, read_chrome
 from engine.core.chrome.work import Done, Work
 from engine.core.errors import BadInput
+from workbench.traces.read import open_log
 
 
 def span(name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:
@@ -156,6 +158,20 @@ def test_a_span_without_a_length_is_counted_not_taken_as_one_of_none(tmp_path, d
     trace = read_chrome(written(tmp_path, [span("a", 0, 1), bare, span("c", 9, 0)]))
     assert [trace.spans.names[n] for n in trace.spans.name] == ["a", "c"]
     assert trace.notes == ["1 entries have no time or length that can be kept"]
+
+
+def test_a_span_that_ends_before_it_began_is_counted(tmp_path):
+    halves = [("B", 5), ("B", 6), ("E", 7), ("E", 4)]
+    trace = read_chrome(written(tmp_path, [{"ph": p, "name": "b", "ts": t} for p, t in halves]))
+    assert len(trace.spans) == 1
+    assert trace.notes == ["1 entries have no time or length that can be kept"]
+
+
+def test_a_head_that_names_very_many_devices_is_read_soon(tmp_path):
+    devices = [{"name": f"a device {n % 3000}"} for n in range(200_000)]
+    path, begun = written(tmp_path, [span("a", 0, 1)], deviceProperties=devices), process_time()
+    assert len(open_log(path).opened.machine["devices"]) == MOST_DEVICES
+    assert process_time() - begun < 10
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.999])

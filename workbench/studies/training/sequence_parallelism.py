@@ -176,7 +176,7 @@ STUDY = Study(
             reported=Reported(BATCH, none=1.0, unit="×"),
             finding="weaker",
             fails=("small", "full"),
-            why=ALONE + BELOW + " Mostly it is the ratio of 64 devices to 12 heads",
+            why=ALONE + BELOW + ". Mostly it is the ratio of 64 devices to 12 heads",
             broken=NOTHING_GOES,
         ),
         Claim(

@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
-from engine.core.limits import file_digest, inside, regular
+from engine.core.limits import file_digest, inside, regular, sampled_digest
 from engine.core.writing import json_text, unwritten, write_text
 from engine.distributed.rank import Rank
 from engine.models.config import ModelConfig
@@ -58,14 +58,21 @@ class Prepared:
 
     def origin(self) -> Facts:
         """What a checkpoint of this training says of where it comes from."""
-        begun = "random weights" if self.fresh else f"weights of {self.found.name}"
         raw = {key: value for key, value in self.model.raw.items() if "dtype" not in key}
         return {
             "model": json.dumps(raw, sort_keys=True),
-            "begin": begun,
+            "begin": self.begin(),
             "data": self.data.digest[:16],
             "tokens_to_learn_from": len(self.training),
         }
+
+    def begin(self) -> str:
+        """The weights it begins with: a folder's have a name, and others may come to lie there."""
+        if self.fresh:
+            return "random weights"
+        assert self.found.folder is not None
+        files = sorted(self.found.folder.glob("*.safetensors"))
+        return f"weights of {self.found.name} ({sampled_digest(files)[:16]})"
 
     def weights(self, seed: int) -> Mapping[str, Tensor]:
         """Float32 weights to begin with by their Hugging Face names; a folder's are read when they
@@ -179,6 +186,7 @@ def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor])
                 _copy(regular(inside(folder, name), "tokenizer_bytes"), out / name)
     told = {
         "config": to_dict(config), "data": prepared.data.said, "digest": prepared.data.digest,
+        "begin": prepared.begin(),
         "written": {name: file_digest(out / name) for name in WRITTEN},
     }  # fmt: skip
     write_text(out / "training.json", json_text(told, indent=2) + "\n", "the training's facts")

@@ -166,7 +166,7 @@ def test_no_reader_of_what_a_training_is_given_waits_or_fills_memory(tmp_path, k
         "a.bin": lambda path: read_tokens(path, 97, None),
         "a.txt": lambda path: read_tokens(path, 4096, dataset("models/stdlib-5m")),
         "checkpoint.safetensors": lambda path: load_checkpoint(path, like, optimizer),
-        "rank_0.safetensors": lambda path: mesh_checkpoint._read(path, like),
+        "rank_0.safetensors": lambda path: mesh_checkpoint._read(path, like, ""),
         "mesh.json": lambda path: mesh_checkpoint._manifest(path.parent),
         "maps.json": lambda path: kept_maps._read(path),
         "validation.txt": lambda path: limits.read_text(path),

@@ -81,6 +81,11 @@ def test_a_config_and_tokens_become_a_model(place: Path, capsys: pytest.CaptureF
     again[1] = str(place / "out")
     assert main(again) == 0
     assert json.loads(capsys.readouterr().out)["loss"] < said["loss"] + 0.1
+    assert main(again) == 0 and json.loads(capsys.readouterr().out)["finished_before"]
+    # Where other weights came to lie, neither is it finished nor gone on with.
+    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert main(again) == 2
+    assert "made with begin = weights of out (" in capsys.readouterr().err
 
 
 def test_a_folders_tokenizer_reads_the_text_and_goes_along(

@@ -136,3 +136,10 @@ def test_csv_has_every_figure_as_a_plain_number(here: None, capsys: Any) -> None
     assert [row["workload.count"] for row in rows] == ["5", "2"]
     assert [float(row["requests"]) for row in rows] == [5.0, 2.0]
     assert all(float(row["time"]) > 0 and not row["failed"] for row in rows)
+
+
+@pytest.mark.parametrize("limit", ["nan", "0", "-1", "soon"])
+def test_a_limit_that_bounds_nothing_is_refused(limit, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["sweep", "flover", "--over", "workload.rate=4", "--limit", limit])
+    assert f"--limit: invalid seconds value: '{limit}'" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
-from workbench.cli.output import print_json, print_table, say, say_left_out
+from workbench.cli.output import print_json, print_table, say, say_left_out, seconds
 from workbench.cli.run import changes, list_knobs, only_with
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lenient", action="store_true", help="leave its bad lines out")
     parser.add_argument("--jobs", type=int, default=0, metavar="N",
                         help="designs at a time (default: one a processor)")  # fmt: skip
-    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
+    parser.add_argument("--limit", type=seconds, default=600.0, metavar="SECONDS",
                         help="longest that a design may take (default 600)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="list every design, not the front alone")
     parser.add_argument("--json", action="store_true", help="print JSON")

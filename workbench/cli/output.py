@@ -78,6 +78,15 @@ def seed(text: str) -> int:
     return value
 
 
+def seconds(text: str) -> float:
+    """An argument that bounds something: of nought or fewer nothing could be done, and what is no
+    number bounds nothing."""
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
 def check_place(path: str | None) -> None:
     """Raises BadInput where no file can be made at `path`, before the work it would hold."""
     if path is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.writing import json_text, write_text
-from workbench.cli.output import check_place, print_json, print_table, say, seed
+from workbench.cli.output import check_place, print_json, print_table, say, seconds, seed
 from workbench.cli.run import changes
 
 ABOUT = """run a study at every point of a grid of knobs
@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         help="a column (default: time and the first view's figures)")  # fmt: skip
     parser.add_argument("--jobs", type=int, default=0, metavar="N",
                         help="points at a time (default: one a processor)")  # fmt: skip
-    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
+    parser.add_argument("--limit", type=seconds, default=600.0, metavar="SECONDS",
                         help="longest that a point may take (default 600)")  # fmt: skip
     parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS",
                         help="run on Ray, here or on the cluster at ADDRESS (or auto)")  # fmt: skip

@@ -1,5 +1,6 @@
 """What a page's browser sends is let in where our pages send it; the log keeps a line of it."""
 
+import asyncio
 import base64
 import gzip
 import logging
@@ -7,6 +8,8 @@ import logging
 import pytest
 from bokeh.document import Document
 from bokeh.models import Div, Plot, Spinner
+from bokeh.protocol import Protocol
+from bokeh.protocol.receiver import Receiver
 from panel.widgets import Select
 
 from workbench.pages.frame.received import (
@@ -15,6 +18,7 @@ from workbench.pages.frame.received import (
     LOGS,
     NEW,
     ROOT,
+    Received,
     Short,
     no_text,
     told,
@@ -118,6 +122,24 @@ def test_of_a_choice_that_was_not_offered_the_log_has_a_line(caplog):
     for name in LOGS:
         logging.getLogger(name).removeFilter(only)
     assert "refused" in caplog.text and "Traceback" not in caplog.text and select.value == "a"
+
+
+def test_after_a_message_that_is_none_nothing_of_that_page_is_read(caplog):
+    closed = []
+
+    class Link:
+        def close(self, code, reason):
+            closed.append(reason)
+
+    page = Received.__new__(Received)
+    page.ws_connection, page.receiver = Link(), Receiver(Protocol())
+
+    async def send():
+        for _ in range(1000):
+            await page.on_message("no JSON")
+
+    asyncio.run(send())
+    assert len(closed) == 1 and len(caplog.records) <= 2
 
 
 def test_the_browser_hears_a_line_of_a_fault_and_no_path_of_this_machine():

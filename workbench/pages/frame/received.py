@@ -44,6 +44,8 @@ class Received(WSHandler):
     _bytes = 0  # of the message that is on its way
 
     async def on_message(self, fragment: str | bytes) -> None:
+        if self.ws_connection is None:  # closed for what came before: a line of each filled the log
+            return
         self._bytes += len(fragment)
         if self._bytes > BYTES:
             self.close(1009, "more than a message may have")

@@ -96,8 +96,9 @@ def _checked(config: ModelConfig, fields: Fields) -> ModelConfig:
         raise fields.bad(
             "num_key_value_heads", f"is {config.kv_heads}; it must divide {config.heads} heads"
         )
-    if config.rotary and config.rotary.dim % 2:
-        raise fields.bad("head_dim", f"is {config.rotary.dim}; rotary heads must have an even size")
+    for turn in filter(None, (config.rotary, config.local_rotary)):
+        if turn.dim % 2:
+            raise fields.bad("head_dim", f"is {turn.dim}; rotary heads must have an even size")
     if config.streams and any(config.windows):
         raise fields.bad("parscale_n", f"is {config.streams.count}; streams take no window")
     moe = config.experts

@@ -101,9 +101,10 @@ def test_experts_that_cannot_be_grouped_are_refused(field: str, value: int) -> N
         ("qwen3-moe", "mlp_only_layers", ["1"]),
         ("exaone-4", "sliding_window_pattern", "LGL"),
         ("gpt2", "layer_norm_epsilon", 0),
+        ("gemma-4-wide", "head_dim", 1),
     ],
 )
-def test_a_list_of_what_it_cannot_hold_is_refused(name: str, field: str, value: Any) -> None:
+def test_what_a_family_cannot_hold_is_refused(name: str, field: str, value: Any) -> None:
     with pytest.raises(BadInput, match=field):
         small.config(name, **{field: value})
 

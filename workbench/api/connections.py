@@ -73,12 +73,11 @@ class Server(HTTPServer):
         super().on_close(server_conn)
 
 
-def tell_too_long(server: HTTPServer) -> None:
-    """A server that was made elsewhere answers headers that are too long, too."""
-    taken, most = server.handle_stream, server.conn_params.max_header_size
-    server.handle_stream = (  # type: ignore[method-assign]
-        lambda stream, address: taken(_Telling(stream, most), address)
-    )
+def bounded(server: HTTPServer) -> None:
+    """Make a server that a library has made one of ours."""
+    server.__class__ = Server
+    assert isinstance(server, Server)
+    server.most = room()
 
 
 class _Telling(IOStream):

@@ -14,7 +14,7 @@ from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
 from engine.models.loading.find import find
 from workbench.api.access import Access, access
-from workbench.api.connections import tell_too_long
+from workbench.api.connections import bounded
 from workbench.api.drain import Stopping, on_signals
 from workbench.api.gate import guard
 from workbench.api.handlers import handlers
@@ -191,7 +191,7 @@ def make_server(
         *all_options["extra_patterns"], *HANDLERS, *routes(readings)
     ]  # fmt: skip
     server = pn.serve(pages(live, shelf, readings), **all_options)
-    tell_too_long(server._http)
+    bounded(server._http)
     hasten(server._tornado)
     check_messages(server._tornado)
     say_so(server._tornado, lambda: [each.slug for each in catalogue() if each.built])

@@ -3,12 +3,21 @@
 import asyncio
 
 import pytest
+from tornado.httpserver import HTTPServer
 from tornado.web import Application
 
-from workbench.api.connections import Server, room
+from workbench.api.connections import Server, bounded, room
 
 
-def test_a_full_server_says_so_and_serves_again_once_there_is_room(caplog):
+def theirs(application):
+    """A server as a library makes it."""
+    server = HTTPServer(application)
+    bounded(server)
+    return server
+
+
+@pytest.mark.parametrize("made", [Server, theirs])
+def test_a_full_server_says_so_and_serves_again_once_there_is_room(made, caplog):
     async def answer(port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -17,7 +26,7 @@ def test_a_full_server_says_so_and_serves_again_once_there_is_room(caplog):
         return said
 
     async def run():
-        server = Server(Application())
+        server = made(Application())
         server.most = 3
         server.listen(0, "127.0.0.1")
         [listening] = server._sockets.values()

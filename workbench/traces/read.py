@@ -55,6 +55,8 @@ def log_of_ranks(paths: Sequence[Path]) -> Log:
     order = sorted(range(len(traces)), key=ranks.__getitem__)
     traces, ranks, shift = [traces[i] for i in order], [ranks[i] for i in order], shift[order]
     said = straggler(waiting(traces, shift), ranks)
+    if ranks != (told := [trace.rank for trace in traces]) and max(told) >= 0:
+        said += "; two traces give the same rank, or not all give one: they count as given"
     return _told(together(traces, ranks, shift), paths[order[0]].name, said)
 
 

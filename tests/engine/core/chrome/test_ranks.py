@@ -51,6 +51,16 @@ def test_without_communication_the_traces_own_times_stand(tmp_path):
         log_of_ranks(files[:1])
 
 
+@pytest.mark.parametrize("given", [(3, 3), (3, None), (None, None), (1, 0)])
+def test_ranks_that_traces_give_twice_or_not_at_all_are_said(tmp_path, given):
+    files = []
+    for place, rank in enumerate(given):
+        head = {} if rank is None else {"distributedInfo": {"rank": rank}}
+        files.append(written(tmp_path, waits(), f"{place}.json", **head))
+    [said] = [mark.text for mark in log_of_ranks(files).of(Mark) if mark.name == "ranks"]
+    assert ("they count as given" in said) == (given[0] == 3)
+
+
 def test_two_traces_differ_by_kernel(tmp_path):
     one = DeviceTrace.of_log(open_log(written(tmp_path, waits())))
     longer = [{**e, "dur": 3 * e["dur"]} if e["name"] == "norm" else e for e in waits()]

@@ -8,7 +8,7 @@ time; where headers are too long it closes without a word.
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
 
@@ -66,11 +66,11 @@ class Server(HTTPServer):
             stream.close()
             return
         self.open += 1
-        super().handle_stream(_Telling(stream, self.conn_params.max_header_size), address)
+        longest = self.conn_params.max_header_size
+        super().handle_stream(_Telling(stream, longest, self._left), address)
 
-    def on_close(self, server_conn: object) -> None:
+    def _left(self) -> None:
         self.open -= 1
-        super().on_close(server_conn)
 
 
 def bounded(server: HTTPServer) -> None:
@@ -81,15 +81,16 @@ def bounded(server: HTTPServer) -> None:
 
 
 class _Telling(IOStream):
-    """What a client and the server send one another, of headers up to `longest` bytes."""
+    """What a client and the server send one another, of headers up to `longest` bytes; `left` hears
+    that it is closed, of a websocket too, which the server itself forgets once it is one."""
 
-    def __init__(self, taken: IOStream, longest: int) -> None:
+    def __init__(self, taken: IOStream, longest: int, left: Callable[[], None]) -> None:
         super().__init__(
             taken.socket,
             max_buffer_size=taken.max_buffer_size,
             read_chunk_size=taken.read_chunk_size,
         )
-        self.longest, self.at_headers = longest, False
+        self.longest, self.left, self.at_headers = longest, left, False
 
     def read_until_regex(self, regex: bytes, max_bytes: int | None = None) -> Awaitable[bytes]:
         self.at_headers = True
@@ -100,11 +101,14 @@ class _Telling(IOStream):
         return super().read_until(delimiter, max_bytes)
 
     def close(self, exc_info: _Fault = False) -> None:
+        before = self.closed()
         too_long = isinstance(exc_info, UnsatisfiableReadError) and self.at_headers
-        if too_long and not self.closed():
+        if too_long and not before:
             with suppress(OSError):
-                self._left = asyncio.ensure_future(_last_words(self.socket.dup(), self.longest))
+                self._told = asyncio.ensure_future(_last_words(self.socket.dup(), self.longest))
         super().close(exc_info)
+        if not before:
+            self.left()
 
 
 async def _last_words(left: socket.socket, longest: int) -> None:

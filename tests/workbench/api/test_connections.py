@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from tornado.httpserver import HTTPServer
 from tornado.web import Application
+from tornado.websocket import WebSocketHandler
 
 from workbench.api.connections import Server, bounded, room
 
@@ -47,6 +48,28 @@ def test_a_full_server_says_so_and_serves_again_once_there_is_room(made, caplog)
     assert full.startswith(b"HTTP/1.1 503 ") and b"3 connections are open" in full
     assert after.startswith(b"HTTP/1.1 404 ") and left == 0
     assert not [said for said in caplog.records if said.exc_info]
+
+
+def test_a_websocket_is_counted_until_it_closes():
+    async def run():
+        server = Server(Application([("/", WebSocketHandler)]))
+        server.listen(0, "127.0.0.1")
+        [listening] = server._sockets.values()
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        writer.write(
+            b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MTIzNDU2Nzg5MDEyMzQ1Ng==\r\n\r\n"
+        )
+        said, held = await reader.readuntil(b"\r\n"), server.open
+        writer.close()
+        while server.open:
+            await asyncio.sleep(0.01)
+        server.stop()
+        await server.close_all_connections()
+        return said, held
+
+    said, held = asyncio.run(run())
+    assert b" 101 " in said and held == 1
 
 
 @pytest.mark.parametrize(

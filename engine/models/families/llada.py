@@ -25,6 +25,8 @@ def llada(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         raise fields.bad("rope", "must be true, and block_group_size 1")
     hidden, heads = fields.count("d_model"), fields.count("n_heads")
     layers, vocab = fields.count("n_layers", high=MOST_LAYERS), fields.count("vocab_size")
+    if hidden % heads:
+        raise fields.bad("n_heads", f"is {heads}; it must divide d_model = {hidden}")
     head_dim = hidden // heads
     return ModelConfig(
         **common,

@@ -62,7 +62,8 @@ def test_its_widths_and_names_are_those_published():
 @pytest.mark.parametrize(
     ("field", "value"),
     [("alibi", True), ("block_type", "sequential"), ("include_bias", True), ("rope", False),
-     ("layer_norm_type", "default"), ("multi_query_attention", True)],
+     ("layer_norm_type", "default"), ("multi_query_attention", True),
+     ("n_heads", 1 << 24), ("n_heads", 3)],
 )  # fmt: skip
 def test_what_its_code_could_do_besides_is_refused(field, value):
     with pytest.raises(BadInput, match=field):

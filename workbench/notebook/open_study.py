@@ -124,8 +124,7 @@ class OpenStudy(pn.viewable.Viewer):
             raise BadInput("attention: is shown by a Jupyter server; run the notebook there")
         self.run.wait(WAIT)
         where = escape(kernel_pages().attention(self.study, self.session, request))
-        style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:8px"
-        inside = f'<iframe src="{where}" style="{style}" title="attention"></iframe>'
+        inside = f'<iframe src="{where}" style="{self._style}" title="attention"></iframe>'
         return pn.pane.HTML(inside, height=self.height, sizing_mode="stretch_width")
 
     def widget(self) -> Any:
@@ -149,8 +148,13 @@ class OpenStudy(pn.viewable.Viewer):
             inside = f'src="{escape(kernel_pages().address(self.study, self.session))}"'
         else:
             inside = f'srcdoc="{escape(page(self.log, self.study.views, title=slug))}" {SANDBOX}'
-        style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:8px"
-        return f'<iframe {inside} style="{style}" title="{escape(slug)}"></iframe>'
+        return f'<iframe {inside} style="{self._style}" title="{escape(slug)}"></iframe>'
+
+    @property
+    def _style(self) -> str:
+        """Of a frame: its border within its width, or the cell's output scrolls sideways."""
+        within = "display:block;box-sizing:border-box;width:100%"
+        return f"{within};height:{self.height}px;border:1px solid #8884;border-radius:8px"
 
 
 def open_study(

@@ -2,15 +2,20 @@
 where headers are longer than it takes.
 
 Where no descriptor is left tornado cannot accept, tries again at once and writes a traceback each
-time; where headers are too long it closes without a word.
+time: so many are never taken in, and where others have taken them, who comes is turned away. Where
+headers are too long it closes without a word.
 """
 
 import asyncio
+import errno
 import json
+import os
 import socket
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream, UnsatisfiableReadError
@@ -20,6 +25,8 @@ from workbench.api.answers import error
 WANTED = 8192  # descriptors to have, where this process may take more than it was given
 KEPT = 32  # for what else opens files: modules, pipes, sockets that listen
 EACH = 2  # descriptors of a connection: the client's, and that to the engine's process
+MOMENT = 0.01  # seconds between looks for a descriptor while even the one kept back is taken
+SPENT = "the server: no file descriptor is left; try again later"
 FULL = "the server: {} connections are open, as many as it takes; try again later"
 LONG = "headers: longer than {} bytes with the request line, the most that are read"
 LINGER = 1.0  # seconds in which what a client still sends is read: a reset would drop the answer
@@ -60,6 +67,9 @@ class Server(HTTPServer):
         super().initialize(*args, **more)  # type: ignore[arg-type]
         self.most = room()
 
+    def add_sockets(self, sockets: Iterable[socket.socket]) -> None:
+        super().add_sockets(map(_Sparing, sockets))  # type: ignore[arg-type]
+
     def handle_stream(self, stream: IOStream, address: tuple[object, ...]) -> None:
         if self.open >= self.most:
             stream.write(_refusal(503, "Service Unavailable", FULL.format(self.most)))
@@ -78,6 +88,51 @@ def bounded(server: HTTPServer) -> None:
     server.__class__ = Server
     assert isinstance(server, Server)
     server.most = room()
+    for place, listening in list(server._sockets.items()):
+        server._handlers.pop(place)()
+        server.add_sockets([listening])
+
+
+class _Sparing:
+    """A listening socket that keeps a descriptor back: where others have taken all, it is what
+    whoever comes is accepted with, to be told so."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self.listening, self.spare = listening, -1
+        self._keep()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.listening, name)
+
+    def accept(self) -> tuple[socket.socket, object]:
+        try:
+            return self.listening.accept()
+        except OSError as fault:
+            if fault.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+        if self.spare < 0:
+            time.sleep(MOMENT)
+            self._keep()
+            raise BlockingIOError  # so tornado looks again
+        self._give()
+        with suppress(OSError), self.listening.accept()[0] as taken:
+            taken.setblocking(False)
+            taken.send(_refusal(503, "Service Unavailable", SPENT))
+        self._keep()
+        raise ConnectionAbortedError  # so tornado passes it over
+
+    def close(self) -> None:
+        self._give()
+        self.listening.close()
+
+    def _give(self) -> None:
+        if self.spare >= 0:
+            os.close(self.spare)
+            self.spare = -1
+
+    def _keep(self) -> None:
+        with suppress(OSError):
+            self.spare = os.dup(self.listening.fileno())
 
 
 class _Telling(IOStream):

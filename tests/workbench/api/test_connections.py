@@ -1,6 +1,9 @@
 """Connections: more than a server takes are refused in one line, and it goes on serving."""
 
 import asyncio
+import os
+import socket
+from contextlib import suppress
 
 import pytest
 from tornado.httpserver import HTTPServer
@@ -102,6 +105,49 @@ def test_headers_that_are_too_long_are_431_whoever_still_sends(sent, caplog):
     first, said, left = asyncio.run(run())
     assert first.startswith(b"HTTP/1.1 404 ") and left == 0
     assert said.startswith(b"HTTP/1.1 431 ") and b"longer than 4096 bytes" in said
+    assert not [said for said in caplog.records if said.exc_info]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors are limited on POSIX")
+@pytest.mark.parametrize("late", [False, True])
+def test_whoever_comes_when_no_descriptor_is_left_is_told_so(caplog, late):
+    """Others of the process took them, or the limit was lowered after the server had begun."""
+    import resource
+
+    async def run():
+        server = HTTPServer(Application()) if late else Server(Application())
+        server.listen(0, "127.0.0.1")
+        if late:
+            bounded(server)
+        [listening] = server._sockets.values()
+        where, limits = listening.getsockname(), resource.getrlimit(resource.RLIMIT_NOFILE)
+        clients = [socket.socket() for _ in range(3)]
+        taken, said = [os.dup(0)], []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken[0] + 8, 64), limits[1]))
+        try:
+            with suppress(OSError):
+                while True:
+                    taken.append(os.dup(0))
+            for client in clients:
+                client.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(client, where)
+                said.append(await asyncio.get_running_loop().sock_recv(client, 4096))
+        finally:
+            for each in taken:
+                os.close(each)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            for client in clients:
+                client.close()
+        reader, writer = await asyncio.open_connection(*where)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        again = await reader.read()
+        writer.close()
+        server.stop()
+        return said, again
+
+    said, again = asyncio.run(run())
+    assert all(each.startswith(b"HTTP/1.1 503 ") and b"descriptor" in each for each in said)
+    assert len(said) == 3 and again.startswith(b"HTTP/1.1 404 ")
     assert not [said for said in caplog.records if said.exc_info]
 
 

@@ -280,3 +280,21 @@ def test_a_study_leads_to_how_it_responds_to_a_knob(visit):
     page.locator('a[href*="response?slug=flover"]').wait_for()
     assert seen.outside == []
     assert seen.faults == []
+
+
+def test_a_page_says_that_what_ran_it_has_gone_until_it_is_heard_again(visit):
+    seen, held = visit(new=True), []
+
+    def passed(line):
+        line.send("again") if held else line.connect_to_server()
+        held.append(line)
+
+    seen.page.route_web_socket(re.compile("/ws"), passed)
+    page = seen.open("/runs")
+    page.get_by_role("heading", name="Runs").wait_for()
+    said = page.get_by_text("No connection: what ran this page has ended")
+    assert said.count() == 0
+    held[0].close()
+    said.wait_for()
+    page.evaluate("() => void new WebSocket(`ws://${location.host}/runs/ws`)")
+    said.wait_for(state="detached")

@@ -21,6 +21,7 @@ from workbench.jupyter.kernels import reached
 from workbench.jupyter.reached import LARGEST, PERSON, Reached
 
 PING = 30.0  # seconds
+ENDED = "this kernel's pages have gone; run the notebook's cell again"
 FILES = re.compile(
     r"/(?:static|components|modules)/[^?]*$"
 )  # scripts and styles, the same for everybody
@@ -64,7 +65,7 @@ class Passing(Guarded):
             return self.app
         found = reached(name)
         if found is None:
-            raise HTTPError(404, "this kernel's pages have gone; run the notebook's cell again")
+            raise HTTPError(404, ENDED)
         return found
 
 
@@ -79,7 +80,7 @@ class AppPage(Passing):
                 self.request.uri or "/", self.request.method, **headers
             )
         except OSError as fault:
-            raise HTTPError(502, str(fault)) from None
+            raise HTTPError(502, ENDED if name else str(fault)) from None
         self._pass_on(answer)
 
     head = get

@@ -13,9 +13,11 @@ import pytest
 
 from tests.ui.lab import running
 from tests.workbench.jupyter import attacks
+from workbench.api.server import free_port
 from workbench.jupyter.app_process import AppProcess
 from workbench.jupyter.extension import ROUTES
 from workbench.jupyter.guarded import Guarded
+from workbench.jupyter.kernels import kernel_file, write
 from workbench.jupyter.reached import SECRET
 
 BASE = "/user/ann"
@@ -191,12 +193,18 @@ def test_a_file_that_a_script_imports_still_wants_a_known_person(server):
     assert asked(host, place, **imported, Authorization=f"token {token}")[0] == 200
 
 
-def test_pages_of_a_kernel_that_has_gone_are_said_to_have_gone(server):
+def test_pages_of_a_kernel_that_has_gone_are_said_to_have_gone(server, folder):
     host, token = server
     status, body = asked(host, f"kernel/{KERNEL}/study?name=x", Authorization=f"token {token}")
     assert status == 404 and "run the notebook's cell again" in json.loads(body)["message"]
     known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
     assert asked(host, f"kernel/{KERNEL}/study/ws", **known, **UPGRADE)[0] == 404
+    # One that was killed leaves its file, and nobody listens there.
+    left = folder / "JUPYTER_RUNTIME_DIR" / kernel_file(KERNEL).name
+    write(left, {"port": free_port(), "secret": "s"})
+    status, body = asked(host, f"kernel/{KERNEL}/study?name=x", Authorization=f"token {token}")
+    left.unlink()
+    assert status == 502 and "run the notebook's cell again" in json.loads(body)["message"]
 
 
 def sent(host, *parts):

@@ -104,12 +104,12 @@ STUDY = Study(
             ),
             finding="weaker",
             quick="reproduced",
-            why="1.95 times the tokens of four H100 where heads have keys of their own (one H100 "
+            why="1.99 times the tokens of four H100 where heads have keys of their own (one H100 "
             "and sixteen RTX 3090); where eight share theirs (two H100 and sixteen), a token's "
             "cache is a fifth as large for three times the weights, memory is scarce no more and "
-            "1.15 is left, which the finding goes by. Nothing is left of that where an RTX 3090, "
+            "1.16 is left, which the finding goes by. Nothing is left of that where an RTX 3090, "
             "with its share of a host and its card, rents for 0.30 $ an hour in place of 0.22, nor "
-            "of the 1.95 at 0.59 $. The steps with prompts do not count, whose arithmetic the dear "
+            "of the 1.99 at 0.59 $. The steps with prompts do not count, whose arithmetic the dear "
             "devices do alone: where all count, it generates 0.51 of the tokens for a dollar of "
             "one H100, with grouped heads 0.74 of four; it is ahead where a tenth of those steps "
             "counts, with grouped heads a twentieth (map). The small check asks the former of one "

@@ -4,10 +4,12 @@ from typing import ClassVar, Literal
 
 from engine.core.config import knob
 from engine.core.errors import BadInput
+from engine.core.memory import require
 from engine.core.run import Live
 from engine.distributed.launch import launch
 from engine.distributed.merge import merged
 from engine.training.context_parallel.executor import AttentionExecutor, Done
+from engine.training.context_parallel.memory_fit import peak
 from engine.training.context_parallel.rank_main import work
 from engine.training.context_parallel.split_attention import SplitAttention
 
@@ -29,6 +31,10 @@ class Real(AttentionExecutor):
                 f"ranks {asked.ranks}, tokens {asked.tokens}: real ranks on one machine are for "
                 f"{MOST} ranks and {MOST_TOKENS} tokens at most; take executor=modelled"
             )
+        require(
+            asked.ranks * peak(asked), f"real ranks ({asked.ranks})",
+            "take fewer tokens or heads, or executor=modelled",
+        )  # fmt: skip
         records = launch(
             work, asked.ranks, asked, limit=self.limit, port=self.port,
             poll=lambda: live.poll(0.0),

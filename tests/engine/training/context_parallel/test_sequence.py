@@ -170,3 +170,10 @@ def test_the_links_that_get_lanes_are_those_that_carry_messages(kind, used):
     shown = [lane for lane in log.opened.facts["lanes"] if lane.startswith("link")]
     assert set(shown) == {s.lane for s in log.of(Span) if s.name == "send"}
     assert len(shown) == used
+
+
+def test_real_ranks_that_this_machine_has_no_memory_for_are_refused(monkeypatch):
+    """They took the machine's, and the system ended others' processes for it."""
+    monkeypatch.setattr("engine.core.memory.available", lambda: 1 << 16)
+    with pytest.raises(BadInput, match=r"real ranks \(4\): takes .* left; take fewer tokens"):
+        executed({"ranks": 4, "executor": "real"})

@@ -221,7 +221,6 @@ STUDY = Study(
             check=gain_here,
             reported=Reported(11.0, none=1.0),
             finding="weaker",
-            quick="undecided",
             why="a processor gains less from a batch than a GPU does, and instances in turn lose "
             "nothing to one another's bandwidth as the paper's do",
             broken=(LOST, Break({"batching": "one_instance"})),

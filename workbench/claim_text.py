@@ -1,6 +1,6 @@
 """Figures and findings of claims in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from widgets import theme
@@ -67,6 +67,17 @@ def several_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
         return f"{count}, too few to judge; {each_line(over)}"
     of = f" of {', '.join(over['models'])} alone" if over["once"] else ""
     return f"of {count}{of}: {trainings_line(claim, over)}"
+
+
+def machines_line(claim: Claim, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What a timed claim came to on other machines, from rows of the record; "" without any."""
+    said = []
+    for row in rows:
+        figure = Figure.of_row(row["figure"]) if row["figure"] else None
+        found = claim.told(Outcome("", "", bool(row["holds"]), figure=figure, needed=row["needed"]))
+        size = f", {in_words(figure)}" if figure else ""
+        said.append(f"{found}{size} on {row['machine']}{', in small' if row['fast'] else ''}")
+    return "; ".join(said)
 
 
 def _several(over: Mapping[str, Any] | None) -> bool:

@@ -7,6 +7,7 @@ it to what the claims state, so that reading it needs no study.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ BEGIN, END = "<!-- findings: workbench catalogue --findings --markdown -->", "<!
 BUILT = "<!-- built -->", "<!-- /built -->"  # between them: how many systems stand
 KEPT = ("slug", "claim", "grade", "timed", "figure", "needed", "reported", "holds", "finding",
         "machine", "fast")  # fmt: skip
+OTHER = ("machine", "figure", "needed", "holds", "finding", "fast")  # of each other machine
 ALONE = "in direction only"  # reproduced, of a paper's figure that has a sign and no size
 KINDS = ("reproduced", ALONE, *(name for name in FINDINGS if name != "reproduced"))
 HEAD = ("family", "systems", "claims", *KINDS, "in small", "does not hold")
 
 
 def recorded() -> list[dict[str, Any]]:
-    """A row for each claim that was recorded: those of `KEPT`."""
+    """A row for each claim that was recorded: those of `KEPT`, and the `others` of a timed one."""
     try:
         rows: list[dict[str, Any]] = json.loads(dataset(RECORD).read_text("utf-8"))
     except BadInput:
@@ -36,14 +38,26 @@ def recorded() -> list[dict[str, Any]]:
     return rows
 
 
+@lru_cache(maxsize=512)
+def elsewhere(slug: str, claim: str, machine: str) -> tuple[dict[str, Any], ...]:
+    """What a timed claim came to, as recorded, on machines other than that one."""
+    row = next((r for r in recorded() if (r["slug"], r["claim"]) == (slug, claim)), None)
+    return tuple(on_others(row, machine))
+
+
 def record(rows: Iterable[Mapping[str, Any]], path: Path, names: Sequence[str] = KEPT) -> None:
     """Write rows of verdicts into the record at `path`: theirs replaced, the others as they were;
-    `names`: what is kept of each.
+    `names`: what is kept of each. A timed one keeps what it came to on other machines beside it.
 
     Raises BadInput for a file that is no record, and where it cannot be written.
     """
     kept = before(path, names)
-    kept |= {(r["slug"], r["claim"]): {name: r[name] for name in names} for r in rows}
+    for row in rows:
+        own = row["slug"], row["claim"]
+        new = {name: row[name] for name in names}
+        if new.get("timed") and (there := others(new, kept.get(own))):
+            new["others"] = there
+        kept[own] = new
     order = {entry.slug: place for place, entry in enumerate(catalogue())}
     found = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
     lines = ",\n".join(json_text(row, ensure_ascii=False) for row in found)
@@ -143,3 +157,43 @@ def findings_line(counts: Mapping[str, int]) -> str:
     """What a system's claims came to, in words; "" where nothing was recorded."""
     told = [f"{counts[name]} {name}" for name in KINDS if counts.get(name)]
     return f"Findings: {', '.join(told)}" if told else ""
+
+
+def others(row: Mapping[str, Any], before: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """What `before`, the record so far, has of machines other than that of `row`, by their name."""
+    if before is None:
+        return []
+    had = [before, *before.get("others", ())]
+    kept = [{name: one[name] for name in OTHER} for one in had if one["machine"] != row["machine"]]
+    return sorted(kept, key=lambda one: str(one["machine"]))
+
+
+def on_others(row: Mapping[str, Any] | None, machine: str) -> list[dict[str, Any]]:
+    """What a recorded timed claim came to on machines other than `machine`."""
+    if row is None or not row["timed"]:
+        return []
+    return others({"machine": machine}, row)
+
+
+def told_by_machine(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many timed claims are recorded on more than one machine and which of them came to another
+    finding there; "" where none is."""
+    timed = [row for row in rows if row["timed"]]
+    wide = [[row, *row["others"]] for row in timed if row.get("others")]
+    if not wide:
+        return ""
+    moved = [
+        f"{had[0]['slug']} / {had[0]['claim']} ({', '.join(map(_came, had))})"
+        for had in wide
+        if len({one["finding"] for one in had}) > 1
+    ]
+    return (
+        f"Timed claims: {len(timed)}, recorded on more than one machine: {len(wide)}. "
+        f"Another finding on another machine: {'; '.join(moved) or 'none'}."
+    )
+
+
+def _came(row: Mapping[str, Any]) -> str:
+    figure = Figure.of_row(row["figure"]) if row["figure"] else None
+    size = f" {figure.value:.3g}" if figure else ""
+    return f"{row['finding']}{size} on {row['machine']}"

@@ -1,5 +1,6 @@
 """The record of findings and its table."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ from workbench.findings_table import (
     findings_of,
     kind,
     markdown,
+    on_others,
     put,
     record,
     recorded,
+    told_by_machine,
 )
-from workbench.trainings.record import headlines, told
+from workbench.trainings.record import headlines, notes
 
 README = Path(__file__).parents[2] / "README.md"
 ROW = {
@@ -65,7 +68,7 @@ def test_the_readme_counts_what_is_built_and_recorded(tmp_path):
     """`workbench catalogue --findings --markdown README.md` makes it so."""
     path = tmp_path / "README.md"
     path.write_text(README.read_text(encoding="utf-8"), encoding="utf-8")
-    put(path, headlines(), told())
+    put(path, headlines(), "\n\n".join(notes()))
     assert path.read_text(encoding="utf-8") == README.read_text(encoding="utf-8")
     assert f"{sum(each.built for each in catalogue())} of the {len(catalogue())} systems" in (
         README.read_text(encoding="utf-8")
@@ -82,6 +85,27 @@ def test_a_record_keeps_what_is_not_judged_again(tmp_path):
     path.write_text("{}x")
     with pytest.raises(BadInput, match="holds no findings"):
         record(ROWS, path)
+
+
+def test_a_timed_claim_keeps_what_it_came_to_on_other_machines(tmp_path):
+    path = tmp_path / "findings.json"
+    timed = {**ROW, "timed": True, "figure": Figure.exact(2.0).row(), "finding": "weaker"}
+    record([ROW | {"claim": "b"}, timed], path)
+    record([ROW | {"claim": "b", "machine": "there"}, {**timed, "machine": "there"}], path)
+    slower = {**timed, "machine": "there", "figure": Figure.exact(0.5).row(), "finding": "contrary"}
+    record([slower], path)  # once more on that machine: replaced, not kept twice
+    untimed, row = sorted(json.loads(path.read_text()), key=lambda row: row["timed"])
+    assert "others" not in untimed and row["finding"] == "contrary"
+    (other,) = row["others"]
+    assert (other["machine"], other["finding"]) == ("here", "weaker")
+    assert [one["machine"] for one in on_others(row, "third")] == ["here", "there"]
+    assert on_others(row, "there") == [other]
+    assert on_others(untimed, "third") == [] == on_others(None, "here")
+    assert told_by_machine([row, untimed]) == (
+        "Timed claims: 1, recorded on more than one machine: 1. Another finding on another "
+        "machine: flover / a (contrary 0.5 on there, weaker 2 on here)."
+    )
+    assert told_by_machine([untimed, timed]) == ""
 
 
 def test_what_is_recorded_is_computed_from_the_figures_beside_it():

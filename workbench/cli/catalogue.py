@@ -86,12 +86,13 @@ def _pictures(slugs: Sequence[str], folder: Path) -> int:
 def _findings(rows: list[dict[str, object]], args: argparse.Namespace) -> int:
     table = by_family(rows)
     if args.markdown:
-        put(Path(args.markdown), rows, record.told())
+        put(Path(args.markdown), rows, "\n\n".join(record.notes()))
     elif args.json:
         print_json([dict(zip(HEAD, line, strict=True)) for line in table])
     else:
         print_table(HEAD, table)
-        print(f"\n{record.told()}")
+        for note in record.notes():
+            print(f"\n{note}")
     return 0
 
 

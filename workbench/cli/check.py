@@ -15,6 +15,7 @@ from workbench.claim import SHORT, breaks_that_pass
 from workbench.claim_text import (
     finding_line,
     in_words,
+    machines_line,
     over_line,
     several_line,
     trainings_line,
@@ -24,7 +25,7 @@ from workbench.cli import cost, predict
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
 from workbench.finding import Figure
-from workbench.findings_table import KINDS
+from workbench.findings_table import KINDS, elsewhere
 from workbench.regime import Point
 from workbench.study import Study, Verdict, check
 from workbench.trainings import record
@@ -127,6 +128,7 @@ def run(args: argparse.Namespace) -> int:
     rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
     for row in rows:
         row["over_trainings"] = record.of(row["slug"], row["claim"])
+        row["elsewhere"] = elsewhere(row["slug"], row["claim"], row["machine"])
     if args.json:
         print_json(rows)
     elif not verdicts:
@@ -199,6 +201,8 @@ def _print(verdict: Verdict, fast: bool, is_long: bool) -> None:
         print(f"       interval {over_line(claim, over)}")
         if several := several_line(claim, over):
             print(f"       trainings: {several}")
+    if there := machines_line(claim, elsewhere(verdict.slug, claim.id, verdict.machine)):
+        print(f"       elsewhere: {there}")
     print(f"       the paper: {claim.paper}")
     print(f"       finding: {finding_line(verdict)}\n", flush=True)
 

@@ -51,10 +51,11 @@ def findings_table(rows: Sequence[dict[str, Any]]) -> str:
     """The findings of all recorded claims by family; "" where there are none."""
     if not rows:
         return ""
+    notes = "".join(f"<p>{escape(note)}</p>" for note in record.notes())
     return (
         "<details class='card'><summary><span class='name'>What came out: "
         f"{counted(len(rows), 'claim')} and their findings</span></summary><div class='more'>"
-        f"{figures_table(by_family(rows), HEAD)}<p>{escape(record.told())}</p></div></details>"
+        f"{figures_table(by_family(rows), HEAD)}{notes}</div></details>"
     )
 
 

@@ -96,3 +96,10 @@ def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) 
     if split:
         came += f" The same finding, but not all that the check asks for: {'; '.join(split)}."
     return f"{', '.join(parts)}. Another finding than of the shipped training alone: {came}"
+
+
+def notes() -> list[str]:
+    """What stands under a table of findings: of trainings, and of machines."""
+    return [
+        note for note in (told(), findings_table.told_by_machine(findings_table.recorded())) if note
+    ]

@@ -12,12 +12,13 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from workbench import kept_maps
 from workbench.claim import GRADES, SHORT, UNTRIED, Claim, Outcome
-from workbench.claim_text import held_line, over_line, several_line
+from workbench.claim_text import held_line, machines_line, over_line, several_line
 from workbench.finding import FINDINGS, IN_DIRECTION
+from workbench.findings_table import elsewhere
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
 from workbench.regime_figure import said
-from workbench.study import Study
+from workbench.study import Study, here
 from workbench.trainings import record
 
 TOLD = 3  # knobs of a person's own setting that a card names
@@ -28,10 +29,11 @@ def claim_card(
     stale: bool,
     own: Sequence[str] = (),
     over: Mapping[str, Any] | None = None,
+    elsewhere: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """What one claim's card says; `stale`: judged for other knobs than those set now; `own`: the
     knobs in which what it was judged for is not the study's own setting; `over`: what is recorded
-    of several trainings."""
+    of several trainings, `elsewhere`: of other machines."""
     claim, outcome = standing.claim, standing.outcome
     kind, word = _word(standing, bool(own))
     rows = [("Paper", claim.paper)]
@@ -44,6 +46,8 @@ def claim_card(
     if several := several_line(claim, over):
         rows.append(("Trainings", several))
     rows.append(("Finding", _found(claim, outcome)))
+    if there := machines_line(claim, elsewhere):
+        rows.append(("Elsewhere", there))
     if standing.fault:
         rows.append(("Trouble", standing.fault))
     if outcome is not None and outcome.caution:
@@ -167,9 +171,10 @@ class Claims:
 
     def _card(self, standing: Standing, config: Config) -> dict[str, Any]:
         of = standing.judged_for or standing.config
-        over = record.of(self.study.slug, standing.claim.id)
+        name = self.study.slug, standing.claim.id
+        over, there = record.of(*name), elsewhere(*name, here())
         if of is None:
-            return claim_card(standing, False, over=over)
+            return claim_card(standing, False, over=over, elsewhere=there)
         differing = changes(of, self.study.config)
         own = [f"{path} = {spelled(value)}" for path, value in differing.items()]
-        return claim_card(standing, of != config, own, over)
+        return claim_card(standing, of != config, own, over, there)

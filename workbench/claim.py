@@ -190,6 +190,11 @@ class Claim:
             return figure.low >= outcome.needed - near
         return figure.high <= outcome.needed + near
 
+    def lacks_besides(self, outcome: Outcome) -> bool:
+        """Whether the check says no though the figure would do for a yes: it asks for more, which
+        is in no figure."""
+        return not outcome.holds and self.bears(replace(outcome, holds=True))
+
     def came_to(self, outcome: Outcome) -> Finding:
         """What an outcome of this claim says of the paper's figure."""
         return finding(outcome.figure, self.reported)

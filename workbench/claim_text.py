@@ -64,7 +64,7 @@ def several_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
         return ""
     count = len(over["trainings"])
     if not over["figure"]:
-        return f"{count}, too few to judge; {each_line(over)}"
+        return f"{count}, too few to judge; {_says(over)}; {each_line(over)}"
     of = f" of {', '.join(over['models'])} alone" if over["once"] else ""
     return f"of {count}{of}: {trainings_line(claim, over)}"
 
@@ -85,19 +85,43 @@ def _several(over: Mapping[str, Any] | None) -> bool:
 
 
 def trainings_line(claim: Claim, over: Mapping[str, Any]) -> str:
-    """The finding over trainings with its figure, that of each training, and what their checks
-    said."""
-    figure = Figure.of_row(over["figure"])
-    found = claim.told(Outcome("", "", bool(over["holds"]), figure=figure))
-    size = "small" if over["fast"] else "full"
-    return f"{found}, {in_words(figure)}; {each_line(over)}; at {size} size"
+    """The finding over trainings with its figure, what the check says of them, and the figure of
+    each training."""
+    whole, size = _outcome(over, over), "small" if over["fast"] else "full"
+    assert whole.figure is not None
+    checked = _says(over)
+    if claim.lacks_besides(whole):
+        checked = (
+            "yet no yes: the check asks for more than this figure, and the rest of it held of "
+            f"{kept_besides(claim, over)} of {len(over['trainings'])} trainings"
+        )
+    figure = in_words(whole.figure)
+    return f"{claim.told(whole)}, {figure}; {checked}; {each_line(over)}; at {size} size"
+
+
+def kept_besides(claim: Claim, over: Mapping[str, Any]) -> int:
+    """Of how many trainings what the check asks for besides its figure held."""
+    return sum(not claim.lacks_besides(_outcome(over, each)) for each in over["trainings"])
+
+
+def _outcome(over: Mapping[str, Any], row: Mapping[str, Any]) -> Outcome:
+    """What a row came to, of all trainings or of one."""
+    figure = Figure.of_row(row["figure"]) if row["figure"] else None
+    return Outcome("", "", bool(row["holds"]), figure=figure, needed=over["needed"])
+
+
+def _says(over: Mapping[str, Any]) -> str:
+    """Of how many trainings the check says yes."""
+    said = [bool(each["holds"]) for each in over["trainings"]]
+    if len(set(said)) == 1:
+        return f"the check says {'yes' if said[0] else 'no'} of each training"
+    return f"the check says yes of {sum(said)} of {len(said)} trainings"
 
 
 def each_line(over: Mapping[str, Any]) -> str:
-    """Each training's own figure, the shipped one's first, and of how many the check holds."""
+    """Each training's own figure, the shipped one's first."""
     own = [Figure.of_row(each["figure"]) for each in over["trainings"] if each["figure"]]
-    yes = sum(each["holds"] for each in over["trainings"])
     values = [written(figure.value, figure.unit) for figure in own]
     noun = f" {own[-1].unit}" if own else ""
     first = [value.removesuffix(noun) for value in values[:-1]]
-    return f"each {' · '.join([*first, *values[-1:]])}; the check holds of {yes}"
+    return f"each {' · '.join([*first, *values[-1:]])}"

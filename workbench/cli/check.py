@@ -126,8 +126,9 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 _print(verdict, fast=not args.full, is_long=is_long)
     rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
-    for row in rows:
-        row["over_trainings"] = record.of(row["slug"], row["claim"])
+    for row, verdict in zip(rows, verdicts, strict=True):
+        over = record.of(row["slug"], row["claim"])
+        row["over_trainings"] = over and {**over, "says": several_line(verdict.claim, over)}
         row["elsewhere"] = elsewhere(row["slug"], row["claim"], row["machine"])
     if args.json:
         print_json(rows)
@@ -258,11 +259,11 @@ def _over_trainings(studies: list[Study], args: argparse.Namespace) -> int:
         only=args.only, train=not args.kept, fresh=args.fresh, tell=say,
     ):  # fmt: skip
         row, claim = found.row(), found.claim
-        rows.append(row)
+        said = trainings_line(claim, row) if row["figure"] else f"not tried: {row['lacks']}"
+        rows.append({**row, "says": said})
         is_stated = row["figure"] is not None and claim.comes_out(not args.full)
         refused |= is_stated and not row["holds"]
         if not args.json:
-            said = trainings_line(claim, row) if row["figure"] else f"not tried: {row['lacks']}"
             print(f"{row['slug']} / {claim.id}  [{claim.grade}]  {', '.join(row['models'])}")
             print(f"       {said}")
             for seed, outcome in found.judged:

@@ -7,7 +7,7 @@ learnt; rivals that were taught, too, have the seed of what is held against them
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +54,7 @@ class OverTrainings:
     def lost_besides(self) -> tuple[int, ...]:
         """Seeds whose check says no though their figures would bear a yes: it asks for more, and
         that is not in the figure over trainings."""
-        return tuple(
-            seed
-            for seed, outcome in self.judged
-            if not outcome.holds and self.claim.bears(replace(outcome, holds=True))
-        )
+        return tuple(seed for seed, outcome in self.judged if self.claim.lacks_besides(outcome))
 
     @property
     def finding(self) -> Finding:

@@ -89,12 +89,16 @@ def told(over: Sequence[Row] | None = None, alone: Sequence[Row] | None = None) 
         parts.append(f"at the small size alone, which heads no table: {small}")
     came = f"{'; '.join(moved)}." if moved else "none."
     split = [
-        f"{row['slug']} / {row['claim']} ({sum(one['holds'] for one in row['trainings'])} of five)"
+        f"{row['slug']} / {row['claim']} (it says yes of "
+        f"{sum(one['holds'] for one in row['trainings'])} of the five)"
         for row, one in heads
         if one["finding"] == row["finding"] and one["holds"] and not row["holds"]
     ]
     if split:
-        came += f" The same finding, but not all that the check asks for: {'; '.join(split)}."
+        came += (
+            " The same finding, yet no yes, since what the check asks for besides its figure did "
+            f"not hold of each training: {'; '.join(split)}."
+        )
     return f"{', '.join(parts)}. Another finding than of the shipped training alone: {came}"
 
 

@@ -65,14 +65,17 @@ def test_what_five_trainings_came_to_has_a_row_of_its_own():
     figure = Figure(-16.0, -17.0, -15.0, "steps", 5)
     each = {"figure": figure.row(), "holds": True}
     over = {"figure": figure.row(), "holds": True, "trainings": [each] * 5, "fast": False,
-            "once": [], "models": {"square-queue-170k": ""}}  # fmt: skip
+            "needed": 0.0, "once": [], "models": {"square-queue-170k": ""}}  # fmt: skip
     facts = dict(claim_card(Standing(claim), False, over=over)["facts"])
     assert facts["Interval"] == "over problems, of one training of each model"
     told = facts["Trainings"]
     assert told.startswith("of 5: reproduced in direction only, -16 steps")
-    assert "each -16 · -16 · -16 · -16 · -16 steps; the check holds of 5; at full size" in told
+    assert "; the check says yes of each training; each -16 · -16 · -16" in told
+    assert told.endswith(" -16 · -16 · -16 steps; at full size")
     few = {**over, "figure": None, "trainings": [each, {**each, "holds": False}]}
     told = dict(claim_card(Standing(claim), False, over=few)["facts"])["Trainings"]
-    assert told == "2, too few to judge; each -16 · -16 steps; the check holds of 1"
+    assert (
+        told == "2, too few to judge; the check says yes of 1 of 2 trainings; each -16 · -16 steps"
+    )
     assert over_line(replace(claim, taught=None), over) == ""
     assert several_line(claim, {**over, "trainings": []}) == several_line(claim, None) == ""

@@ -10,6 +10,7 @@ import pytest
 from engine.core.paths import dataset
 from tests.workbench.studies.test_trainings import SYSTEMS
 from workbench.catalogue import study
+from workbench.claim_text import several_line
 from workbench.cli.main import main
 from workbench.finding import Figure
 from workbench.study import Claim, Outcome, Reported, Taught
@@ -78,9 +79,14 @@ def test_what_a_check_asks_for_besides_its_figure_has_to_hold_of_every_training(
     assert (row["finding"], row["holds"]) == ("reproduced", False)
     alone = {"slug": "hogwild", "claim": "gain", "figure": None, "finding": "reproduced",
              "fast": False, "holds": True, "machine": "here"}  # fmt: skip
-    assert "not all that the check asks for: hogwild / gain (4 of five)." in record.told(
-        [row], [alone]
-    )
+    told = record.told([row], [alone])
+    assert "yet no yes, since what the check asks for besides its figure did not hold" in told
+    assert "of each training: hogwild / gain (it says yes of 4 of the five)." in told
+    said = several_line(split.claim, row)
+    assert said.startswith("of 5: reproduced")
+    assert "yet no yes: the check asks for more than this figure" in said
+    assert "the rest of it held of 4 of 5 trainings; each" in said
+    assert "the check says yes of each training" in several_line(found.claim, found.row())
     short = replace(one, holds=False, figure=Figure(-0.1, -0.2, 0.0, "%", 100))
     assert not replace(found, judged=((first, short), *others)).lost_besides
 

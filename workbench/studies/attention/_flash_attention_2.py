@@ -1,7 +1,7 @@
 """FlashAttention-2's claims: settings they are checked under and what each check runs."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from statistics import fmean, median
@@ -94,20 +94,42 @@ def linear_memory(config: AttentionConfig, run_config: RunConfig, fast: bool) ->
 
 def work_split(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """One head: query-key pairs dealt to 2 processors and to 108, counted; by rows and by heads."""
+    one = update(config, {"kv_heads": 1})
+    return _busy(one, run_config, ((2, 2048), (108, TOKENS)))
+
+
+def work_split_at(
+    config: AttentionConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of the config's heads, at so many tokens, on 108 processors."""
+    return _busy(config, run_config, ((108, int(tokens)),))
+
+
+def _busy(
+    config: AttentionConfig, run_config: RunConfig, shapes: Sequence[tuple[int, int]]
+) -> Outcome:
+    """How busy so many processors are with heads of so many tokens, by rows and by heads."""
     found, heads = [], []
-    for units, tokens in ((2, 2048), (108, TOKENS)):
-        changes = {**A100, "workers.units": units, "tokens": tokens, "kv_heads": 1, "share": 1}
+    for units, tokens in shapes:
+        changes = {**A100, "workers.units": units, "tokens": tokens,
+                   "kv_heads": config.kv_heads, "share": 1}  # fmt: skip
         for busy, split in ((found, {}), (heads, HEADS)):
             log = run_config(update(config, {**changes, **split}))
             busy.append(levels(log, BUSY)["forward"])
-    gains = found[0] / heads[0], found[1] / heads[1]
+    gains = [ours / theirs for ours, theirs in zip(found, heads, strict=True)]
+    many = "one head keeps" if config.kv_heads == 1 else f"{config.kv_heads} heads keep"
+    units_named = " and ".join(str(units) for units, _ in shapes)
     return Outcome(
-        "one head keeps 2 processors and 108 at least 90% busy",
-        f"{found[0]:.0%} and {found[1]:.0%} (a head each: {heads[0]:.0%} and {heads[1]:.0%})",
+        f"{many} {units_named} processors at least 90% busy",
+        f"{_shares(found)} (a head each: {_shares(heads)})",
         min(found) >= 0.9,
         figure=Figure(min(gains), min(gains), max(gains), "×"),
         needed=1.0,
     )
+
+
+def _shares(found: Sequence[float]) -> str:
+    return " and ".join(f"{share:.0%}" for share in found)
 
 
 def gain_here(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -115,8 +137,13 @@ def gain_here(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Out
 
     One and a half is more than items of 2,048 rows could come to, 4 to 3 by pairs, and is ours.
     """
-    shape: Changes = {**FORWARD, "workers.count": 2, "kv_heads": 1,
-                      "share": 1, "sequences": 1, "tokens": 4096, "dim": 128}  # fmt: skip
+    return gain_at(update(config, {"kv_heads": 1}), 4096, run_config, fast)
+
+
+def gain_at(config: AttentionConfig, tokens: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of the config's heads, at so many tokens."""
+    shape: Changes = {**FORWARD, "workers.count": 2, "share": 1, "sequences": 1,
+                      "tokens": int(tokens), "dim": 128}  # fmt: skip
     rows, heads = [], []
     for _ in range(7 if fast else 21):
         for times, changes in ((rows, shape), (heads, {**shape, **HEADS})):
@@ -138,12 +165,28 @@ def not_slower(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Ou
     The figure is that of the worst shape: no slower at any length, size and mask.
     """
     lengths = (512, 1024) if fast else (512, 1024, 2048, 4096)
+    return _least_over_torch(config, run_config, lengths, (True, False), 5 if fast else 9)
+
+
+def not_slower_at(
+    config: AttentionConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same at so many tokens under the config's mask: the worse of two head sizes."""
+    lengths, masks = (int(tokens),), (config.causal,)
+    return _least_over_torch(config, run_config, lengths, masks, 5 if fast else 9)
+
+
+def _least_over_torch(
+    config: AttentionConfig, run_config: RunConfig, lengths: Sequence[int], masks: Sequence[bool],
+    rounds: int,
+) -> Outcome:  # fmt: skip
+    """The worst of so many shapes beside torch, each of so many rounds."""
     found: dict[str, Figure] = {}
-    for tokens, dim, causal in product(lengths, (64, 128), (True, False)):
+    for tokens, dim, causal in product(lengths, (64, 128), masks):
         changes = {**FORWARD, "kv_heads": 8, "share": 1, "sequences": 1, "tokens": tokens,
                    "dim": dim, "causal": causal}  # fmt: skip
         where = f"{tokens} tokens of {dim}, {'causal' if causal else 'dense'}"
-        found[where] = _over_torch(update(config, changes), run_config, 5 if fast else 9)
+        found[where] = _over_torch(update(config, changes), run_config, rounds)
         if found[where].value < 0.5:  # no doubt left
             break
     where = min(found, key=lambda shape: found[shape].low)

@@ -10,12 +10,15 @@ from workbench.studies.attention._flash_attention_2 import (
     SINGLE,
     a100,
     exact,
+    gain_at,
     gain_here,
     linear_memory,
     not_slower,
+    not_slower_at,
     work_split,
+    work_split_at,
 )
-from workbench.study import Break, Changes, Claim, Reported, Study
+from workbench.study import Break, Changes, Claim, Regime, Reported, Study
 
 BY_HEADS = Break(HEADS, why="FlashAttention's split")
 NO_TILES = Break({"scores": "materialised"}, why="no tiles")
@@ -124,6 +127,55 @@ STUDY = Study(
             "heads, by the median, is ours",
             check=a100,
             broken=(COARSE, BY_HEADS),
+        ),
+    ),
+    regimes=(
+        Regime(
+            "gain-here",
+            "tokens",
+            (128, 256, 512, 1024, 2048, 4096, 8192),
+            coarse=(256, 512, 1024),
+            x="length of a sequence (tokens)",
+            y="time of whole heads over ours, two threads (×)",
+            default=4096,
+            series={
+                "one head": {"kv_heads": 1},
+                "two heads": {"kv_heads": 2},
+                "three heads": {"kv_heads": 3},
+            },
+            judged=gain_at,
+            log_x=True,
+            noun="tokens",
+        ),
+        Regime(
+            "not-slower",
+            "tokens",
+            (128, 256, 512, 1024, 2048, 4096, 8192),
+            coarse=(128, 256, 512),
+            x="length of a sequence (tokens)",
+            y="torch's time over ours, the worse of two head sizes (×)",
+            series={"causal": {"causal": True}, "dense": {"causal": False}},
+            judged=not_slower_at,
+            log_x=True,
+            noun="tokens",
+        ),
+        Regime(
+            "work-split",
+            "tokens",
+            tuple(2.0**n for n in range(7, 17)),
+            coarse=(1024, 4096, 16384),
+            x="length of a sequence (tokens)",
+            y="times as busy as with whole heads, 108 processors (×)",
+            default=16384,
+            series={
+                "one head": {"kv_heads": 1},
+                "four heads": {"kv_heads": 4},
+                "sixteen heads": {"kv_heads": 16},
+            },
+            judged=work_split_at,
+            log_x=True,
+            log_y=True,
+            noun="tokens",
         ),
     ),
     limits=(

@@ -10,7 +10,17 @@ from engine.core.events import Level, Span
 from engine.core.log import Log
 from engine.kernels.linear_attention.config import GatedLinearConfig
 from engine.kernels.linear_attention.run import SOFTMAX, crossover, run
-from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, RunConfig, Study
+from workbench.study import (
+    Break,
+    Changes,
+    Claim,
+    Figure,
+    Outcome,
+    Regime,
+    Reported,
+    RunConfig,
+    Study,
+)  # fmt: skip
 
 STRONG = 0.02  # tokens of half-life: e^-35 a token, far beyond float32 within a chunk
 BRIEF: Changes = {"longest": 256, "shortest": 256, "rounds": 1}
@@ -24,6 +34,8 @@ NO_STATE = (
 AHEAD_FROM, FAR = 4096.0, 3.0  # tokens; times as fast at the longest length
 ROUNDS = {True: 3, False: 5}  # in which forms take turns at every length, in small and at full size
 LONGEST = {True: 8192, False: 32768}  # tokens
+SHORTEST = 4096  # tokens that the shortest of a sweep may have
+POWER = 1.2  # of the length, up to which time is called linear
 PATIENCE = 1.0  # seconds of a pass of the form under test, after which longer ones are not tried
 
 
@@ -91,32 +103,69 @@ def steps(points: dict[int, float]) -> list[float]:
     return [math.log(points[b] / points[a]) / math.log(b / a) for a, b in pairwise(sorted(points))]
 
 
-def swept(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Log:
-    """A sweep from 256 tokens on, longer where there is time; a form that takes long does not come
-    to the longest, without which no claim says yes."""
-    sweep = {"shortest": 256, "longest": LONGEST[fast], "rounds": ROUNDS[fast],
+def swept(
+    config: GatedLinearConfig, run_config: RunConfig, fast: bool, longest: int, shortest: int = 256
+) -> Log:
+    """A sweep over lengths; a form that takes long does not come to the longest, without which no
+    claim says yes."""
+    sweep = {"shortest": shortest, "longest": longest, "rounds": ROUNDS[fast],
              "patience": PATIENCE}  # fmt: skip
     return run_config(update(config, sweep))
 
 
 def linear_time(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The exponent of time in length, of the form under test and of softmax attention."""
-    found = times(swept(config, run_config, fast))
+    found = times(swept(config, run_config, fast, LONGEST[fast]))
     ours, softmax = least(found[config.form]), least(found[SOFTMAX])
     return Outcome(
-        f"time grows as length to the power of at most 1.2 up to {LONGEST[fast]:,} tokens; softmax "
-        "attention at least 1.5",
+        f"time grows as length to the power of at most {POWER:g} up to {LONGEST[fast]:,} tokens; "
+        "softmax attention at least 1.5",
         f"{exponent(ours):.2f} and {exponent(softmax):.2f} up to {max(ours):,}",
-        exponent(ours) <= 1.2 and exponent(softmax) >= 1.5 and max(ours) == LONGEST[fast],
+        exponent(ours) <= POWER and exponent(softmax) >= 1.5 and max(ours) == LONGEST[fast],
         figure=Figure.mean(steps(ours)),
-        needed=1.2,
+        needed=POWER,
+    )
+
+
+def linear_at(
+    config: GatedLinearConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The power from a quarter of so many tokens to all of them, of each round."""
+    whole, rounds = int(tokens), ROUNDS[fast]
+    log = swept(config, run_config, fast, whole, min(SHORTEST, whole // 4))
+    taken = times(log)[config.form]
+    longer, shorter = taken.get(whole, []), taken.get(whole // 4, [])
+    powers = [
+        math.log(_part(longer, turn, rounds) / _part(shorter, turn, rounds), 4)
+        for turn in (range(rounds) if longer else ())
+    ]
+    figure = Figure.mean(powers) if powers else Figure.exact(math.inf)
+    return Outcome(
+        f"time grows as length to the power of at most {POWER:g} from {whole // 4:,} tokens on",
+        f"{figure.value:.2f}" if powers else f"not done within {PATIENCE:g} s",
+        figure.value <= POWER,
+        figure=figure,
+        needed=POWER,
     )
 
 
 def overtakes(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Where it becomes faster than softmax attention, and by how much at the longest length; both
-    of each round, in which the two take turns."""
-    found, rounds = times(swept(config, run_config, fast)), ROUNDS[fast]
+    """Where it becomes faster than softmax attention, and by how much at the longest length."""
+    return _crossing(config, run_config, fast, LONGEST[fast])
+
+
+def overtakes_at(
+    config: GatedLinearConfig, size: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where heads have so many numbers, their keys and their values."""
+    sized = update(config, {"key": int(size), "value": int(size)})
+    return _crossing(sized, run_config, fast, LONGEST[True])
+
+
+def _crossing(config: GatedLinearConfig, run_config: RunConfig, fast: bool, to: int) -> Outcome:
+    """From which length on, up to `to`, it is the faster one, and its lead at the longest; both of
+    each round, in which the two take turns."""
+    found, rounds = times(swept(config, run_config, fast, to)), ROUNDS[fast]
     beyond = [
         {
             length: _part(found[SOFTMAX][length], turn, rounds) / _part(ours, turn, rounds)
@@ -129,10 +178,10 @@ def overtakes(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> O
     begins = Figure.ratio(where, [1.0] * rounds, "tokens") if all(where) else Figure.exact(math.inf)
     return Outcome(
         f"faster from {AHEAD_FROM:,.0f} tokens on or earlier, and at least {FAR:g}× at "
-        f"{LONGEST[fast]:,} (95% intervals)",
+        f"{to:,} (95% intervals)",
         f"{f'faster from {begins.value:.0f} tokens on' if all(where) else 'never ahead'}; "
         f"{ahead.value:.1f}× ({ahead.low:.1f} to {ahead.high:.1f}) at {longest}; n = {rounds}",
-        begins.high <= AHEAD_FROM and ahead.low >= FAR and longest == LONGEST[fast],
+        begins.high <= AHEAD_FROM and ahead.low >= FAR and longest == to,
         figure=begins,
         needed=AHEAD_FROM,
     )
@@ -212,6 +261,33 @@ STUDY = Study(
             "is timed. Three times at the longest, which the check asks for too, is ours",
             check=overtakes,
             broken=NO_STATE,
+        ),
+    ),
+    regimes=(
+        Regime(
+            "overtakes-softmax",
+            "head size",
+            (16, 32, 64, 128, 256),
+            coarse=(32, 64, 128),
+            x="numbers of a head's keys, and of its values",
+            y="length from which it is faster than softmax (tokens)",
+            default=64,
+            judged=overtakes_at,
+            log_x=True,
+            log_y=True,
+            noun="numbers",
+        ),
+        Regime(
+            "linear-time",
+            "tokens",
+            tuple(2.0**n for n in range(10, 16)),
+            coarse=(1024, 4096),
+            x="length of a sequence, from a quarter of it on (tokens)",
+            y="power of the length that its time grows by (1: linear, 2: quadratic)",
+            series={"in chunks": {}, "as one product": {"form": "parallel"}},
+            judged=linear_at,
+            log_x=True,
+            noun="tokens",
         ),
     ),
     limits=(

@@ -107,7 +107,14 @@ def with_critical(
 
 def reinforced(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The config's model against the one that it began as, on the same problems."""
-    same: Changes = {"search": "parallel", "critical": 0, "total": 0}
+    return gained_with(config, config.window, run_config, fast)
+
+
+def gained_with(
+    config: SpawningConfig, context: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with contexts of so many tokens."""
+    same: Changes = {"search": "parallel", "critical": 0, "total": 0, "window": int(context)}
     ours_P, ours = rights(config, run_config, fast, same)
     theirs_P, theirs = ours_P, ours
     if config.model != IMITATED:

@@ -35,7 +35,9 @@ class Regime:
     the figure is. `paper`: the value the paper's own setting stands at, named by `paper_is` ("the
     paper's A100"); None where no paper says. `default`: where the study's setting stands.
     `changes`: knobs of the whole map. `series`: a line's name -> knob changes. `judged`: the check
-    at a value; by default the claim's own with the knob set.
+    at a value; by default the claim's own with the knob set. `less`: how much of the claim's load
+    it judges, where that is less or another ("one draw"): its axis says so. Where it says nothing,
+    the point at the default is the claim's own figure.
     """
 
     claim: str
@@ -53,11 +55,20 @@ class Regime:
     log_x: bool = False
     log_y: bool = False
     noun: str = ""  # what the values count, in a sentence: "pages"; "" where they have a unit
+    less: str = ""
 
     @property
     def name(self) -> str:
         """What it is asked for by."""
         return f"{self.claim} over {self.knob}"
+
+    @property
+    def upright(self) -> str:
+        """What its upright axis is called: `y` and how much of the claim's load that is of."""
+        if not self.less:
+            return self.y
+        told, bracket, unit = self.y.rpartition(" (") if self.y.endswith(")") else (self.y, "", "")
+        return f"{told}, {self.less}{bracket}{unit}"
 
     def at(self, fast: bool) -> tuple[float, ...]:
         """The values of a size of map: all, or of the small one the coarse ones."""

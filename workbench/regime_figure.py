@@ -45,11 +45,11 @@ def regime_panel(regime: Regime, claim: Claim, drawn: RegimeMap) -> Panel:
         has = np.isfinite(columns[2:]).all() and (columns[2] < columns[3]).any()
         ends = {"low": columns[2], "high": columns[3]} if has else {}
         series.append(Series(
-            line or regime.y, columns[0], columns[1], hue=hue, modelled=claim.grade == "modelled",
-            **ends,
+            line or regime.upright, columns[0], columns[1], hue=hue,
+            modelled=claim.grade == "modelled", **ends,
         ))  # fmt: skip
     return Panel(
-        "", tuple(series), regime.x, regime.y, regime.log_x, regime.log_y, zero=False,
+        "", tuple(series), regime.x, regime.upright, regime.log_x, regime.log_y, zero=False,
         limits=_limits(regime, claim, drawn),
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ def regime_figure(
     more = LINE * (title.count("\n") + rows)
     made = figure(panel, dark=dark, width=width, height=height + more)
     made.title.text = title
-    made.yaxis.axis_label = _folded(regime.y, height / UPRIGHT)
+    made.yaxis.axis_label = _folded(regime.upright, height / UPRIGHT)
     for legend in list(made.right):  # beside the frame it would take half of the width
         if isinstance(legend, Legend):
             made.right.remove(legend)

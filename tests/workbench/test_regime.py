@@ -102,3 +102,12 @@ def test_a_name_that_is_none_is_refused():
     assert named((OVER,), "low") is OVER
     with pytest.raises(BadInput, match="regime 'high': no such map"):
         named((OVER,), "high")
+
+
+def test_its_axis_says_how_much_less_it_is_of():
+    over = replace(OVER, y="time over ours (×)")
+    assert over.upright == "time over ours (×)"
+    assert replace(over, less="one draw").upright == "time over ours, one draw (×)"
+    assert replace(OVER, y="tokens (of all) lost", less="one draw").upright == (
+        "tokens (of all) lost, one draw"
+    )

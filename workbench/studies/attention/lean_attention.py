@@ -269,6 +269,7 @@ STUDY = Study(
             (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0),
             x="shares of the bandwidth that one processor reaches (×)",
             y="FlashDecoding's time over ours (×)",
+            less="one reach at a time",
             coarse=(1.0, 2.0, 4.0),
             default=1.0,
             judged=at_reach,
@@ -289,12 +290,11 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "The modelled device gives each processor its share of the bandwidth real kernels reach "
-        "and no more while others idle (the knob reach lifts that, and shrinks every gain); item "
-        "cost is assumed, and the fixed split takes the number of parts that FlashAttention-2's "
-        "launcher would, not the best there is. Here merges follow after a barrier, where the "
-        "paper's workers merge inside the kernel; and equal runs suit equal workers: on a machine "
-        "that is busy otherwise a thread that is held up holds up the step, unless the knob runs "
-        "cuts each worker's run into several for whoever is free."
+        "A modelled processor has its share of the bandwidth real kernels reach and no more while "
+        "others idle (the knob reach lifts that, and shrinks every gain); item cost is assumed, "
+        "and the fixed split takes as many parts as FlashAttention-2's launcher would, not the "
+        "best there is. Here merges follow after a barrier, where the paper's workers merge inside "
+        "the kernel; equal runs suit equal workers: on a busy machine a thread that is held up "
+        "holds up the step, unless the knob runs cuts each run into several for whoever is free."
     ),
 )

@@ -144,6 +144,7 @@ STUDY = Study(
             coarse=(1, 2, 4),
             x="tokens decided in a step",
             y="valid answers lost",
+            less="each task by itself",
             default=2,
             noun="tokens",
             judged=at("unmasking.tokens"),

@@ -191,6 +191,7 @@ STUDY = Study(
             coarse=coarse,
             x=x,
             y="tokens a second over those of the best rival (×)",
+            less="steady steps",
             default=default,
             judged=at(knob),
             log_x=log,

@@ -219,6 +219,7 @@ STUDY = Study(
             values=(1, 2, 4, 8),
             x="query heads that share a key head",
             y="exposed communication, over ring attention's (×)",
+            less="A100 with a wire for every two",
             default=1,
             series={
                 "PCIe 4": {"executor.link": "pcie4-x16"},
@@ -234,6 +235,7 @@ STUDY = Study(
             coarse=tuple(link(name).bandwidth for name in LINKS[:3]),
             x="bandwidth of a link, one way (B/s)",
             y="exposed communication, over ring attention's (×)",
+            less="each device and wiring by itself",
             paper=link("ethernet-100").bandwidth,
             paper_is="the paper's 7.6 ms a step",
             default=link("pcie4-x16").bandwidth,

@@ -32,6 +32,7 @@ WHAT = {  # of each claim's figure
     "reuse": "prompts' tokens a second over those without reuse (×)",
     "plane": "prompts' tokens a second over those with the pool behind Ethernet (×)",
 }
+LESS = {"microbatches": "96 requests an NPU", "anywhere": "one draw"}  # that of the small check
 OVER_BUS = "bus of each die (B/s)"
 BUSIEST = "tokens of the die that gets most over the mean (×)"
 FOUND = "part of each prompt that the pool has"
@@ -80,6 +81,7 @@ REGIMES = tuple(
         coarse=coarse,
         x=x,
         y=WHAT[claim],
+        less=LESS.get(claim, ""),
         paper=default if (claim, knob) in PAPERS else None,
         default=default,
         judged=judged,

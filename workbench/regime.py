@@ -198,7 +198,7 @@ def sentence(
     `brief`: where the claim holds alone."""
     reaches = "goes the paper's way" if direction else "reaches the paper's figure"
     noun = f" {regime.noun}" if regime.noun else ""
-    told = []
+    told, shared = [], list[str]()
     for line in drawn.lines():
         own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
         values = [written(point.value) for point in own]
@@ -209,9 +209,14 @@ def sentence(
             if reached == stands:
                 where = f"holds and {reaches} {_where(values, stands, noun)}"
             else:
-                where += f", {reaches} {_where(values, reached, '')}"
+                shared.append(f"{reaches} {_where(values, reached, '')}")
+                where += f", {shared[-1]}"
         told.append(f"{line}: {where}" if line else where)
     text = "; ".join(told)
+    if len(told) > 1 and len(shared) == len(told) and len(set(shared)) == 1:  # said once
+        who = "none" if " nowhere " in shared[0] else "each"
+        once = shared[0].replace(" nowhere ", " ")
+        text = f"{text.replace(f', {shared[0]}', '')}; {who} {once}"
     if regime.paper is not None and not brief:
         text += f"; {regime.paper_is} has {written(regime.paper)}"
     return text[0].upper() + text[1:]

@@ -74,6 +74,23 @@ def test_each_line_has_its_own_knobs():
     )
 
 
+def test_what_is_true_of_every_line_is_said_once():
+    def lines(*findings):
+        return RegimeMap("low over count", tuple(
+            Point(line, value, None, None, value > 1, each)
+            for line in ("up", "down") for value, each in zip((1, 2), findings, strict=True)
+        ), "here", True)  # fmt: skip
+
+    over = replace(OVER, paper=None)
+    assert sentence(over, lines("reproduced", "reproduced"), "{:g}".format) == (
+        "Up: holds from 2 on; down: holds from 2 on; "
+        "each reaches the paper's figure everywhere from 1 to 2"
+    )
+    assert sentence(over, lines("weaker", "weaker"), "{:g}".format) == (
+        "Up: holds from 2 on; down: holds from 2 on; none reaches the paper's figure from 1 to 2"
+    )
+
+
 @pytest.mark.parametrize(
     ("holds", "said"),
     [

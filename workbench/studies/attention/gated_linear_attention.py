@@ -1,6 +1,7 @@
 """Gated linear attention: three forms of one recurrence, and where it overtakes softmax."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -34,8 +35,7 @@ NO_STATE = (
 AHEAD_FROM, FAR = 4096.0, 3.0  # tokens; times as fast at the longest length
 ROUNDS = {True: 3, False: 5}  # in which forms take turns at every length, in small and at full size
 LONGEST = {True: 8192, False: 32768}  # tokens
-SHORTEST = 4096  # tokens that the shortest of a sweep may have
-POWER = 1.2  # of the length, up to which time is called linear
+SHORTEST, POWER = 4096, 1.2  # tokens that a sweep may begin at; of the length, called linear
 PATIENCE = 1.0  # seconds of a pass of the form under test, after which longer ones are not tried
 
 
@@ -127,13 +127,11 @@ def linear_time(config: GatedLinearConfig, run_config: RunConfig, fast: bool) ->
     )
 
 
-def linear_at(
-    config: GatedLinearConfig, tokens: float, run_config: RunConfig, fast: bool
-) -> Outcome:
+def linear_at(config: GatedLinearConfig, to: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The power from a quarter of so many tokens to all of them, of each round."""
-    whole, rounds = int(tokens), ROUNDS[fast]
-    log = swept(config, run_config, fast, whole, min(SHORTEST, whole // 4))
-    taken = times(log)[config.form]
+    whole, rounds = int(to), ROUNDS[fast]
+    begun = min(SHORTEST, whole // 4)
+    taken = times(swept(config, run_config, fast, whole, begun))[config.form]
     longer, shorter = taken.get(whole, []), taken.get(whole // 4, [])
     powers = [
         math.log(_part(longer, turn, rounds) / _part(shorter, turn, rounds), 4)
@@ -157,9 +155,10 @@ def overtakes(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> O
 def overtakes_at(
     config: GatedLinearConfig, size: float, run_config: RunConfig, fast: bool
 ) -> Outcome:
-    """The same where heads have so many numbers, their keys and their values."""
+    """Where it becomes faster, of heads of so many numbers, their keys and their values."""
     sized = update(config, {"key": int(size), "value": int(size)})
-    return _crossing(sized, run_config, fast, LONGEST[True])
+    found = _crossing(sized, run_config, fast, LONGEST[True])
+    return replace(found, holds=found.figure is not None and found.figure.high <= AHEAD_FROM)
 
 
 def _crossing(config: GatedLinearConfig, run_config: RunConfig, fast: bool, to: int) -> Outcome:

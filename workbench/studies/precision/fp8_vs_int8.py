@@ -75,7 +75,9 @@ STUDY = Study(
             "(abstract)",
             reported=Reported(0.0, "less", tolerance=NO_WORSE, unit="nats"),
             finding="reproduced",
-            why=f"{NO_WORSE:g} nats, a hundredth of the perplexity, counts as no worse: ours",
+            why=f"{NO_WORSE:g} nats, a hundredth of the perplexity, counts as no worse: ours. With "
+            "ranges by the largest magnitude, where nothing is cut off, it is 0.0018 "
+            "[-0.0027, 0.0063]",
             grade="measured",
             check=no_worse,
             broken=(Break({"coarse": True}, True, "integers keep four bits"),),

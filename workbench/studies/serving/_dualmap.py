@@ -9,6 +9,7 @@ from engine.fleet.life import PREFILL
 from engine.fleet.measure import served
 from engine.fleet.run import REQUESTS
 from engine.inference.workloads.workload import Source
+from workbench.studies.serving._capacity import most
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
@@ -122,13 +123,13 @@ def most_served(
 ) -> float:
     """The highest `load` (a knob) at which nine in ten first tokens keep the objective; `low` where
     none between `low` and `high` does."""
-    for _ in range(steps):
-        middle = (low * high) ** 0.5
-        asked = update(config, {load: middle})
+
+    def keeps(value: float) -> bool:
+        asked = update(config, {load: value})
         found = served(run(asked), asked)
-        kept = found.finished == found.requests and found.ttft.p90 <= OBJECTIVE
-        low, high = (middle, high) if kept else (low, middle)
-    return low
+        return found.finished == found.requests and found.ttft.p90 <= OBJECTIVE
+
+    return most(keeps, low, high, steps, least=low)
 
 
 def _gains(

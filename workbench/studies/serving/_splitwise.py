@@ -12,6 +12,7 @@ from engine.fleet.life import FIRST
 from engine.fleet.measure import Served, columns, hourly, served
 from engine.fleet.run import REQUESTS
 from workbench.hardest import hardest
+from workbench.studies.serving._capacity import most
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5  # of a claim at full size
@@ -29,7 +30,8 @@ LOADS: dict[str, Changes] = {
         "engine.workload.output": {"median": 13, "spread": 0.9, "longest": 500},
     },
 }
-SLOWEST, FASTEST = 1.0, 8.0  # requests a second of a machine, between which capacity is looked for
+SLOWEST, FASTEST = 1.0, 8.0  # requests a second of a machine, between which capacity is sought
+LEAST = 0.1  # of the slower of two rates: below it none is sought
 LASTING = 800  # requests that last for some of their lifetimes on the fastest machines
 FLEETS = 12.0, 96.0  # requests a second, between which that of a fleet of four and more is
 UNTRIED = 2000  # seed of the first draw that designs are judged by: they were chosen by others
@@ -102,18 +104,18 @@ def capacity(config: FleetConfig, run: RunConfig, base: Served, steps: int = 4) 
 def between(
     config: FleetConfig, run: RunConfig, base: Served, low: float, high: float, steps: int
 ) -> float:
-    """The same between two rates, `low` where none above it keeps them."""
-    for _ in range(steps):
-        middle = (low * high) ** 0.5
-        asked = update(config, {"engine.workload.rate": middle})
+    """The same, sought between two rates first and then below them."""
+
+    def keeps(rate: float) -> bool:
+        asked = update(config, {"engine.workload.rate": rate})
         found = served(run(asked), asked)
-        kept = (
+        return (
             found.finished == found.requests
             and found.ttft.p90 <= TTFT * base.ttft.p90
             and found.tpot.p90 <= TPOT * base.tpot.p90
         )
-        low, high = (middle, high) if kept else (low, middle)
-    return low
+
+    return most(keeps, low, high, steps, LEAST * low)
 
 
 def equal_cost(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:

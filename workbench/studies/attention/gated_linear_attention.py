@@ -104,7 +104,7 @@ def steps(points: dict[int, float]) -> list[float]:
 
 
 def swept(
-    config: GatedLinearConfig, run_config: RunConfig, fast: bool, longest: int, shortest: int = 256
+    config: GatedLinearConfig, run_config: RunConfig, fast: bool, longest: int, shortest: int
 ) -> Log:
     """A sweep over lengths; a form that takes long does not come to the longest, without which no
     claim says yes."""
@@ -115,7 +115,7 @@ def swept(
 
 def linear_time(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The exponent of time in length, of the form under test and of softmax attention."""
-    found = times(swept(config, run_config, fast, LONGEST[fast]))
+    found = times(swept(config, run_config, fast, LONGEST[fast], 256))
     ours, softmax = least(found[config.form]), least(found[SOFTMAX])
     return Outcome(
         f"time grows as length to the power of at most {POWER:g} up to {LONGEST[fast]:,} tokens; "
@@ -130,9 +130,8 @@ def linear_time(config: GatedLinearConfig, run_config: RunConfig, fast: bool) ->
 def linear_at(config: GatedLinearConfig, to: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The power from a quarter of so many tokens to all of them, of each round."""
     whole, rounds = int(to), ROUNDS[fast]
-    begun = min(SHORTEST, whole // 4)
-    taken = times(swept(config, run_config, fast, whole, begun))[config.form]
-    longer, shorter = taken.get(whole, []), taken.get(whole // 4, [])
+    taken = times(swept(config, run_config, fast, whole, min(SHORTEST, whole // 4)))
+    longer, shorter = (taken[config.form].get(length, []) for length in (whole, whole // 4))
     powers = [
         math.log(_part(longer, turn, rounds) / _part(shorter, turn, rounds), 4)
         for turn in (range(rounds) if longer else ())
@@ -157,14 +156,16 @@ def overtakes_at(
 ) -> Outcome:
     """Where it becomes faster, of heads of so many numbers, their keys and their values."""
     sized = update(config, {"key": int(size), "value": int(size)})
-    found = _crossing(sized, run_config, fast, LONGEST[True])
+    found = _crossing(sized, run_config, fast, LONGEST[True], 64)
     return replace(found, holds=found.figure is not None and found.figure.high <= AHEAD_FROM)
 
 
-def _crossing(config: GatedLinearConfig, run_config: RunConfig, fast: bool, to: int) -> Outcome:
+def _crossing(
+    config: GatedLinearConfig, run_config: RunConfig, fast: bool, to: int, begun: int = 256
+) -> Outcome:
     """From which length on, up to `to`, it is the faster one, and its lead at the longest; both of
     each round, in which the two take turns."""
-    found, rounds = times(swept(config, run_config, fast, to)), ROUNDS[fast]
+    found, rounds = times(swept(config, run_config, fast, to, begun)), ROUNDS[fast]
     beyond = [
         {
             length: _part(found[SOFTMAX][length], turn, rounds) / _part(ours, turn, rounds)

@@ -37,7 +37,7 @@ class Regime:
     `changes`: knobs of the whole map. `series`: a line's name -> knob changes. `judged`: the check
     at a value; by default the claim's own with the knob set. `less`: how much of the claim's load
     it judges, where that is less or another ("one draw"): its axis says so. Where it says nothing,
-    the point at the default is the claim's own figure.
+    the point at the default is the claim's own figure, and a test holds it to the record.
     """
 
     claim: str

@@ -37,6 +37,11 @@ PERIOD = TURNS * THIRD * len(DEAR)
 LONG = 60.0  # CPU seconds of a claim's breaks at full size, after which others are tried in small
 TURN = turn_of_this_commit() % PERIOD  # which claims are asked, and broken, without --full
 RECORDED = {(row["slug"], row["claim"]): row for row in recorded()}
+# Maps of 20 draws where the record has 60, which take 220 CPU seconds to draw again.
+OLDER = {
+    ("next-frame-diffusion", "as-good over lag"),
+    ("next-frame-diffusion", "few-steps over steps"),
+}
 CLAIMS = [(slug, claim.id) for slug in SLUGS for claim in study(slug).claims]
 
 
@@ -106,6 +111,28 @@ def test_no_claim_is_known_by_another_grade(chosen):
         for each in claim.breaks:
             assert each.changes
             assert update(chosen.config, each.changes) is not None
+
+
+def test_maps_say_at_the_default_what_the_record_says(chosen):
+    """A map that is of the claim's whole load; one that is of less says so on its axis."""
+    own = chosen.configured({})
+    plain = {knob.path: knob.value for knob in knobs(own)}
+    for regime in chosen.regimes:
+        kept, row = shipped(chosen.slug).get(regime.name), RECORDED[chosen.slug, regime.claim]
+        timed = chosen.claim(regime.claim).timed
+        if kept is None or regime.less or timed or kept.fast or row["fast"]:
+            continue
+        seen = Figure.of_row(row["figure"])
+        ends = pytest.approx((seen.value, seen.low, seen.high), rel=0.005)
+        at = plain.get(regime.knob) if regime.default is None else regime.default
+        for point in kept.points:
+            changes = {**regime.changes, **regime.series[point.line]}
+            if point.value == at and update(own, changes) == own:
+                assert point.figure is not None
+                same = (point.figure.value, point.figure.low, point.figure.high) == ends
+                same = same and (point.holds, point.finding) == (row["holds"], row["finding"])
+                older = (chosen.slug, regime.name) in OLDER
+                assert same != older, f"{regime.name}: {point}, the record {seen}"
 
 
 def test_findings_are_known_and_told(chosen):

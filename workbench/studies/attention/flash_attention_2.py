@@ -167,6 +167,7 @@ STUDY = Study(
             coarse=(1024, 4096, 16384),
             x="length of a sequence of one head (tokens)",
             y="busy of 108 processors, against a whole head (×)",
+            less="each length by itself",
             default=16384,
             judged=work_split_at,
             log_x=True,

@@ -42,6 +42,10 @@ class Streamed(Workload):
     chunk: Lengths = knob(Lengths(median=800), "Tokens of a chunk")
     listed: int = knob(10, "Chunks of an input that is updated", low=1, high=1000, unit="chunks")
     gap: float = knob(0.5, "Mean time between chunks", low=0.0, high=1e6, unit="s")
+    gap_spread: float = knob(
+        0.0, "Of that, standard deviation of the logarithm; 0: times are exponential",
+        low=0.0, high=4.0, called="Spread of times between chunks",
+    )  # fmt: skip
     question: Lengths = knob(Lengths(median=50), "Tokens of the query, before its context")
     output: Lengths = knob(Lengths(median=1), "Answer lengths")
     streaming: bool = knob(True, "Chunks are computed as they come, else once all are there")
@@ -49,9 +53,10 @@ class Streamed(Workload):
         "last_chunk", "Who has priority: the oldest query, who got a chunk longest ago, who has "
         "most chunks, or queries whose context is complete",
     )  # fmt: skip
-    fault: Literal["none", "lost", "newest"] = knob(
-        "none", "What goes wrong: the last state of an input does not replace the one before, or "
-        "who got a chunk last goes first", group="faults",
+    fault: Literal["none", "lost", "newest", "kept"] = knob(
+        "none", "What goes wrong: the last state of an input does not replace the one before, who "
+        "got a chunk last goes first, or no state replaces another and all are computed",
+        group="faults",
     )  # fmt: skip
 
     def requests(self, source: Source, seed: int) -> list[Request]:
@@ -79,7 +84,7 @@ class Streamed(Workload):
         lengths = np.append(size, self.chunk.draw(random, count))
         own = query * 100_000 + np.arange(len(lengths))
         question, *chunks = split(seed, lengths, vocab, own)
-        times = time + np.cumsum(random.exponential(self.gap, steps))
+        times = time + np.cumsum(self._gaps(random, steps))
         if self.mode == "append":
             for n, moment in enumerate(times, 1):
                 yield State(float(moment), np.concatenate([question, *chunks[:n]]))
@@ -89,6 +94,12 @@ class Streamed(Workload):
         for moment, one in zip(times[1:], better, strict=True):
             listed[int(random.integers(len(listed)))] = one
             yield State(float(moment), np.concatenate([question, *listed]))
+
+    def _gaps(self, random: np.random.Generator, count: int) -> np.ndarray:
+        """Seconds before each chunk."""
+        if not self.gap_spread:
+            return random.exponential(self.gap, count)
+        return self.gap * np.exp(random.normal(-(self.gap_spread**2) / 2, self.gap_spread, count))
 
     def _versions(
         self, source: Source, query: int, states: list[State], answer: int
@@ -101,12 +112,13 @@ class Streamed(Workload):
         for number, state in enumerate(states, 1):
             if number < last and not self.streaming:
                 continue
+            whole = number == last or self.fault != "kept"
             made = source.request(
                 state.tokens, answer if number == last else 1, state.time,
-                id=f"q{query}",
+                id=f"q{query}" if whole else f"q{query} {number}",
                 priority=self._priority(query, number, last, state.time), replaces=before,
             )  # fmt: skip
-            before = made
+            before = made if self.fault != "kept" else None
             yield made
 
     def _priority(self, query: int, number: int, last: int, time: float) -> int:

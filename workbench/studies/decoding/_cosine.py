@@ -1,6 +1,9 @@
 """Checks of CoSine's claims, and the settings they are made in."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -39,10 +42,13 @@ DEVICES = 4  # of the target
 RENT = 0.15  # of a node, in those of one of the target's devices
 GENERAL = 0.6  # modelled drafts of one model for all requests that are right …
 SPECIAL = 0.7  # … and of a specialist (the policy's default)
-LENGTHS = (2, 4, 6)  # drafts a step among which serial speculation has its best
-MORE = (*LENGTHS, 8, 12)  # and drafts of nodes
+LENGTHS = (2, 3, 4, 6)  # drafts a step among which both sides have their best
+BRANCHES = (1, 2)  # side by side
+MORE = (2, 4, 6, 8, 12)  # drafts of nodes
 ADAPTIVE: Changes = {"speculation.adaptive": True, "speculation.tokens": MORE[-1]}
 SEEDS = 5
+UNTRIED = 2000  # seed of the draw that both sides are chosen by: they are judged by others
+CHOOSING = 1  # such draws
 
 
 def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -93,8 +99,8 @@ def above_one(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Out
     here = update(config, {"workload": text, "sampling.max_tokens": 16 if fast else 32})
     ours = accepted(run_config(here))
     theirs = {name: accepted(run_config(alone_with(here, name))) for name in MODELS}
-    best = max(theirs, key=lambda name: sum(theirs[name]))
-    return judged(f"more than {best} alone", Figure.ratio(ours, theirs[best]), noun="requests")
+    most = max(theirs, key=lambda name: sum(theirs[name]))
+    return judged(f"more than {most} alone", Figure.ratio(ours, theirs[most]), noun="requests")
 
 
 def judged(expected: str, figure: Figure, less: bool = False, noun: str = "workloads") -> Outcome:
@@ -117,48 +123,93 @@ def described(config: InferenceConfig, batch: int, general: float = GENERAL) -> 
     return update(config, told)
 
 
-def runs(config: InferenceConfig, run_config: RunConfig) -> list[Log]:
+def runs(config: InferenceConfig, run_config: RunConfig, count: int = SEEDS) -> list[Log]:
     """One of each workload."""
-    seeds = range(config.seed, config.seed + SEEDS)
+    seeds = range(config.seed, config.seed + count)
     return [run_config(update(config, {"seed": seed})) for seed in seeds]
 
 
-def rates(config: InferenceConfig, run_config: RunConfig) -> list[float]:
+def rates(config: InferenceConfig, run_config: RunConfig, count: int = SEEDS) -> list[float]:
     """Tokens a second."""
-    return [serving(log).tokens_per_second for log in runs(config, run_config)]
+    return [serving(log).tokens_per_second for log in runs(config, run_config, count)]
 
 
 def rivals(config: InferenceConfig, batch: int, general: float) -> list[InferenceConfig]:
-    """The target alone: plain, and with the best of its drafting models on its own devices."""
-    plain = update(config, {**PLAIN, "max_running": batch})
+    """The target alone, of twice as many requests as it has at once: plain, and with the best of
+    its drafting models on its own devices, in chains and in trees."""
+    plain = update(config, {**PLAIN, "max_running": batch, "workload.count": 2 * batch})
     own: Changes = {"kind": "draft_model", "model": SMALL, "acceptance": general}
-    serial = [update(plain, {"speculation": {**own, "tokens": length}}) for length in LENGTHS]
-    return [plain, *serial]
+    serial: list[Changes] = [
+        {**own, "tokens": length, "branches": wide} for length, wide in product(LENGTHS, BRANCHES)
+    ]
+    return [plain, *(update(plain, {"speculation": how}) for how in serial)]
 
 
-def dearer(rent: float) -> float:
+def designs(config: InferenceConfig, fast: bool) -> list[InferenceConfig]:
+    """Ways to let nodes draft: two or three of them, one or two for a request, with more drafts or
+    fewer, beside the target or in turn with it. The small check asks the config's own alone."""
+    how = config.speculation.collaborates
+    if fast or how is None:
+        return [config]
+    ways = product((2, 3), (1, 2), LENGTHS, BRANCHES, (1, 2))
+    return [
+        update(config, {
+            "speculation.models": how.models[:nodes], "speculation.routed": routed,
+            "speculation.tokens": length, "speculation.branches": wide,
+            "batching": {"kind": "alternating", "groups": groups},
+        })
+        for nodes, routed, length, wide, groups in ways
+    ]  # fmt: skip
+
+
+def best(ways: list[InferenceConfig], worth: Callable[[InferenceConfig], float]) -> InferenceConfig:
+    """The way that is worth most in draws by which nothing is judged."""
+    if len(ways) == 1:
+        return ways[0]
+    return max(ways, key=lambda way: worth(update(way, {"seed": way.seed + UNTRIED})))
+
+
+def dearer(config: InferenceConfig, rent: float) -> float:
     """What target and nodes cost, in those of the target alone."""
-    return 1.0 + len(MODELS) * rent / DEVICES
+    how = config.speculation.collaborates
+    return 1.0 + len(how.models if how else MODELS) * rent / DEVICES
 
 
 def at_equal_cost(
-    config: InferenceConfig, run_config: RunConfig, rent: float = RENT, batch: int = 16,
-    general: float = GENERAL,
+    config: InferenceConfig, run_config: RunConfig, fast: bool, rent: float = RENT,
+    batch: int = 16, general: float = GENERAL,
 ) -> Outcome:  # fmt: skip
     """Tokens a second, over what as much money gives by targets alone: so many more of them, each
     with so many fewer requests at once. `general`: share of one model's drafts that are right."""
-    cost = dearer(rent)
-    here = described(config, batch, general)
-    ours = rates(here, run_config)
+
+    def worth(way: InferenceConfig) -> float:
+        return sum(rates(way, run_config, CHOOSING)) / dearer(way, rent)
+
+    here = best(designs(described(config, batch, general), fast), worth)
+    cost = dearer(here, rent)
     share = math.ceil(batch / cost)  # more than their share of the requests, which favours them
-    theirs = max((rates(way, run_config) for way in rivals(here, share, general)), key=sum)
-    figure = Figure.ratio(ours, [cost * rate for rate in theirs])
-    return judged("more tokens a second than as much money gives without nodes", figure)
+    there = best(rivals(here, share, general), worth)
+    theirs = [cost * rate for rate in rates(there, run_config)]
+    figure = Figure.ratio(rates(here, run_config), theirs)
+    return beside("more tokens a second", figure, here, there)
+
+
+def beside(
+    expected: str, figure: Figure, here: InferenceConfig, there: InferenceConfig, less: bool = False
+) -> Outcome:
+    """The outcome at equal cost, with what was chosen for either side."""
+    outcome = judged(f"{expected} than as much money gives without nodes", figure, less)
+    how, own = here.speculation.collaborates, there.speculation
+    groups = getattr(here.batching, "groups", 1)
+    told = f"{len(how.models) if how else 0} nodes, {how.routed if how else 0} for a request, "
+    told += f"{here.speculation.drafts} drafts, {here.speculation.width} side by side, {groups} "
+    told += f"groups; without nodes {own.drafts} drafts, {own.width} side by side"
+    return replace(outcome, measured=f"{outcome.measured}; {told}")
 
 
 def throughput(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Tokens a second at equal cost."""
-    return at_equal_cost(config, run_config)
+    return at_equal_cost(config, run_config, fast)
 
 
 def latency(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -169,16 +220,20 @@ def latency(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outco
 def latency_at(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The same with so many requests at once."""
     batch = int(size)
-    here = described(config, batch)
-    share = max(1, math.floor(batch / dearer(RENT)))
-    theirs = min((waits(way, run_config) for way in rivals(here, share, GENERAL)), key=sum)
-    figure = Figure.ratio(waits(here, run_config), theirs)
-    return judged("fewer seconds a token than as much money gives without nodes", figure, True)
+
+    def worth(way: InferenceConfig) -> float:
+        return -sum(waits(way, run_config, CHOOSING))
+
+    here = best(designs(described(config, batch), fast), worth)
+    share = max(1, math.floor(batch / dearer(here, RENT)))
+    there = best(rivals(here, share, GENERAL), worth)
+    figure = Figure.ratio(waits(here, run_config), waits(there, run_config))
+    return beside("fewer seconds a token", figure, here, there, less=True)
 
 
-def waits(config: InferenceConfig, run_config: RunConfig) -> list[float]:
+def waits(config: InferenceConfig, run_config: RunConfig, count: int = SEEDS) -> list[float]:
     """Mean seconds between a request's tokens."""
-    return [serving(log).time_per_output_token.mean for log in runs(config, run_config)]
+    return [serving(log).time_per_output_token.mean for log in runs(config, run_config, count)]
 
 
 def pipelined(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -205,15 +260,15 @@ def adaptive_at(config: InferenceConfig, size: float, run_config: RunConfig, fas
     here = described(config, int(size))
     ours = rates(update(here, ADAPTIVE), run_config)
     fixed: Changes = {"speculation.adaptive": False, "speculation.collaboration_fault": "none"}
-    each = [{**fixed, "speculation.tokens": length} for length in MORE]
-    best = max((rates(update(here, how), run_config) for how in each), key=sum)
-    figure = Figure.ratio(ours, best)
+    ways = [update(here, {**fixed, "speculation.tokens": length}) for length in MORE]
+    there = best(ways, lambda way: sum(rates(way, run_config, CHOOSING)))
+    figure = Figure.ratio(ours, rates(there, run_config))
     return judged("more tokens a second than with the best fixed number of drafts", figure)
 
 
 def at_batch(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
     """So many requests at once."""
-    return at_equal_cost(config, run_config, batch=int(size))
+    return at_equal_cost(config, run_config, fast, batch=int(size))
 
 
 def at_acceptance(
@@ -223,14 +278,14 @@ def at_acceptance(
     as far behind."""
     if config.speculation.collaborates is not None:
         config = update(config, {"speculation.acceptance": right})
-    return at_equal_cost(config, run_config, general=right * GENERAL / SPECIAL)
+    return at_equal_cost(config, run_config, fast, general=right * GENERAL / SPECIAL)
 
 
 def at_rent(batch: int) -> At:
     """A node's rent, in those of one of the target's devices, with so many requests at once."""
 
     def there(config: InferenceConfig, rent: float, run_config: RunConfig, fast: bool) -> Outcome:
-        return at_equal_cost(config, run_config, rent, batch)
+        return at_equal_cost(config, run_config, fast, rent, batch)
 
     return there
 

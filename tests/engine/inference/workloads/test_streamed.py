@@ -89,3 +89,18 @@ def test_what_waits_ends_when_its_input_goes_on_and_what_ran_is_found_again() ->
 def test_a_lost_update_is_another_answer() -> None:
     states, lost = by_query(SMALL), by_query(update(SMALL, {"fault": "lost"}))
     assert all(len(lost[name][-1].prompt) < len(states[name][-1].prompt) for name in states)
+
+
+def test_states_that_are_kept_are_requests_of_their_own() -> None:
+    states, kept = by_query(SMALL), by_query(update(SMALL, {"fault": "kept"}))
+    assert sum(map(len, kept.values())) == sum(map(len, states.values())) == len(kept)
+    for name, own in states.items():
+        assert np.array_equal(kept[name][-1].prompt, own[-1].prompt)
+    assert all(one.replaces is None for each in kept.values() for one in each)
+
+
+def test_times_between_chunks_have_their_mean_and_their_spread() -> None:
+    random = np.random.default_rng(0)
+    gaps = update(SMALL, {"gap": 0.2, "gap_spread": 1.0})._gaps(random, 20_000)
+    assert np.isclose(gaps.mean(), 0.2, rtol=0.05)
+    assert np.isclose(np.log(gaps).std(), 1.0, rtol=0.05)

@@ -30,7 +30,7 @@ SHARE = 0.7  # of drafted tokens that hold, as the paper sets it
 DRAFTS: Changes = {"speculation": {"kind": "ngram", "tokens": 1, "acceptance": SHARE}}
 PROMPTS = 64  # of 4,096 tokens in a step of an instance: 16,384 tokens an NPU
 PROMPT = 4096
-BATCHES = (2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)
+BATCHES = (*range(2, 32, 2), *range(32, 512, 8))  # of an NPU, among which the best is looked for
 USED = 0.9  # of a device's memory
 
 
@@ -100,9 +100,12 @@ def decode_rate(config: InferenceConfig) -> tuple[float, float]:
     return rate * DIES, count / rate
 
 
-def best_rate(config: FleetConfig, dies: int, most: float) -> tuple[float, int]:
-    """Tokens a second and NPU of `dies` devices that share experts, of the batch with which most
-    come within `most` seconds a token and which its memory holds; and that batch."""
+def best_rate(
+    config: FleetConfig, dies: int, most: float, prompt: int = PROMPT
+) -> tuple[float, int]:
+    """Tokens a second and NPU of `dies` devices that share experts, after prompts of `prompt`
+    tokens, of the batch with which most come within `most` seconds a token and which its memory
+    holds; and that batch."""
     how, model, found = executor_of(config), find(config.engine.model).config, (0.0, 0)
     machine, per = device(how.device), cache_spec(model, "bfloat16").bytes_per_token()
     for shared in {min(how.shared, dies), dies}:  # the shared expert somewhere, or everywhere
@@ -110,9 +113,9 @@ def best_rate(config: FleetConfig, dies: int, most: float) -> tuple[float, int]:
         cost = WideExpertCost(model, machine, how.model_copy(update=changes))
         for batch in BATCHES:
             own = batch // DIES
-            if cost.weights + own * (PROMPT + 256) * per > USED * machine.capacity:
+            if cost.weights + own * (prompt + 256) * per > USED * machine.capacity:
                 break
-            shape = cost.counted(0, 0, [(2, PROMPT)] * own, 2 * own)
+            shape = cost.counted(0, 0, [(2, prompt)] * own, 2 * own)
             each = (cost.total(shape)[0] + how.per_step) / (1 + SHARE)
             if each <= most:
                 found = max(found, (batch / each, batch))

@@ -19,6 +19,9 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
 AWARE: Changes = {"router": "prefix_aware"}
+# Replicas for prompts, of six: of three to five the number with which first tokens come soonest, in
+# draws and parts of the trace by which nothing is judged, with a pooled cache and with own ones.
+SPLIT: Changes = {"pools.prefill": 5}
 MORE: Changes = {"engine.workload.groups": 40, "engine.workload.per_group": 10}
 TRACE: Changes = {
     "engine.workload": {"kind": "trace", "file": "mooncake-like.jsonl", "count": 80, "speed": 40.0}
@@ -46,6 +49,7 @@ def rivals(config: FleetConfig) -> dict[str, FleetConfig]:
 def anywhere(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """First tokens with a pooled cache and a router that looks at queues alone, beside the
     strongest rival."""
+    config = update(config, SPLIT)
     loads = {ALIKE: [config]}
     if not fast:
         more, trace, seed = update(config, MORE), update(config, TRACE), config.engine.seed

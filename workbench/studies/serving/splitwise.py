@@ -91,10 +91,10 @@ STUDY = Study(
             "[1.38, 1.76] with lengths like those of conversations, by which the finding goes, "
             "2.10 [1.84, 2.39] like those of code, of which two machines that do both serve 1.8 a "
             "second. Shorter chunks serve fewer: of conversations down to 256 tokens, of code down "
-            "to 512 (one draw, unjudged). Of draws of 100, as the maps have them, the interval "
-            "begins at 1.00: undecided. 400 were settled on after that was seen and a trial of so "
-            "many had favoured the claim; the draws judged here are others, which no trial had "
-            "seen",
+            "to 512 (one draw, unjudged). Of draws of 100, as the maps have them, 1.48 [1.09, "
+            "2.00], and from 1.00 on while no rate below 2 was tried, which is undecided: 400 were "
+            "settled on after that was seen and a trial of so many had favoured the claim; the "
+            "draws judged here are others, which no trial had seen",
             broken=(STAYS, SLOW, TOGETHER),
         ),
         Claim(

@@ -192,8 +192,9 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",
             fails=("small", "full"),
-            why="0.76 of plain decoding's tokens a second [0.66, 0.87] over nine workloads on the "
-            "quiet machine; a direction, the pair is ours, and prompts are random",
+            why="0.76 of plain decoding's tokens a second [0.66, 0.87] over nine workloads on one "
+            "quiet day, 0.99 [0.89, 1.11] on another, on processors of one name; a direction, the "
+            "pair is ours, and prompts are random",
             broken=(
                 SHIFTED,
                 Break(

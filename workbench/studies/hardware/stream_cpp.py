@@ -129,8 +129,8 @@ STUDY = Study(
             reported=Reported(1.0, "equal", tolerance=ALIKE, unit="×"),
             finding="contrary",
             fails=("full",),
-            why="parity is within a twentieth: 0.63× [0.62, 0.64] on an Intel Xeon, 1.03× [0.99, "
-            "1.07] on an AMD EPYC. Against a native loop whose stores go through the caches it "
+            why="parity is within a twentieth: 0.63× [0.62, 0.64] on an Intel Xeon, 1.01× [0.97, "
+            "1.04] on an AMD EPYC. Against a native loop whose stores go through the caches it "
             "would come out better, by the instruction alone",
             check=native_bandwidth,
             broken=(

@@ -39,8 +39,8 @@ def recorded() -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=512)
-def elsewhere(slug: str, claim: str, machine: str) -> tuple[dict[str, Any], ...]:
-    """What a timed claim came to, as recorded, on machines other than that one."""
+def elsewhere(slug: str, claim: str, machine: str = "") -> tuple[dict[str, Any], ...]:
+    """What a timed claim came to, as recorded, on machines other than that one, or on all."""
     row = next((r for r in recorded() if (r["slug"], r["claim"]) == (slug, claim)), None)
     return tuple(on_others(row, machine))
 

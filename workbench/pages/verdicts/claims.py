@@ -29,11 +29,11 @@ def claim_card(
     stale: bool,
     own: Sequence[str] = (),
     over: Mapping[str, Any] | None = None,
-    elsewhere: Sequence[Mapping[str, Any]] = (),
+    machines: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """What one claim's card says; `stale`: judged for other knobs than those set now; `own`: the
     knobs in which what it was judged for is not the study's own setting; `over`: what is recorded
-    of several trainings, `elsewhere`: of other machines."""
+    of several trainings, `machines`: of a timed claim on each machine."""
     claim, outcome = standing.claim, standing.outcome
     kind, word = _word(standing, bool(own))
     rows = [("Paper", claim.paper)]
@@ -45,8 +45,9 @@ def claim_card(
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
     if several := several_line(claim, over):
         rows.append(("Trainings", several))
-    rows.append(("Finding", _found(claim, outcome)))
-    if there := machines_line(claim, elsewhere):
+    own_machine = [row for row in machines if row["machine"] == here()]
+    rows.append(("Finding", _found(claim, outcome, machines_line(claim, own_machine))))
+    if there := machines_line(claim, [row for row in machines if row not in own_machine]):
         rows.append(("Elsewhere", there))
     if standing.fault:
         rows.append(("Trouble", standing.fault))
@@ -88,12 +89,15 @@ def where(study: Study) -> dict[str, str]:
     return {}
 
 
-def _found(claim: Claim, outcome: Outcome | None) -> str:
-    """The finding and its reason; before it is judged here, the one that is known."""
+def _found(claim: Claim, outcome: Outcome | None, recorded: str = "") -> str:
+    """The finding and its reason; before it is judged here, the one that is known: of a timed claim
+    what is `recorded` of this machine."""
     seen = claim.came_to(outcome) if outcome is not None else claim.stated(fast=False)
     why = claim.why or (UNTRIED if seen == "not tried" else FINDINGS[seen])
     if outcome is not None:
         return f"{claim.told(outcome)}: {why}"
+    if recorded:
+        return f"recorded as {recorded}: {why}"
     alone = seen == "reproduced" and claim.direction
     return f"known as {IN_DIRECTION if alone else seen}: {why}"
 
@@ -172,9 +176,9 @@ class Claims:
     def _card(self, standing: Standing, config: Config) -> dict[str, Any]:
         of = standing.judged_for or standing.config
         name = self.study.slug, standing.claim.id
-        over, there = record.of(*name), elsewhere(*name, here())
+        over, machines = record.of(*name), elsewhere(*name)
         if of is None:
-            return claim_card(standing, False, over=over, elsewhere=there)
+            return claim_card(standing, False, over=over, machines=machines)
         differing = changes(of, self.study.config)
         own = [f"{path} = {spelled(value)}" for path, value in differing.items()]
-        return claim_card(standing, of != config, own, over, there)
+        return claim_card(standing, of != config, own, over, machines)

@@ -255,7 +255,7 @@ def test_the_ranks_of_a_job_are_one_run_and_two_traces_differ_by_kernel(visit, t
     all_by_keys(page)
     for path in files:
         page.locator("input[type=file]").set_input_files(path)
-        page.get_by_role("link", name=path.name).wait_for()
+        page.get_by_role("link", name=path.name, exact=True).wait_for()
     page.locator('a[href="./compare?a=r1.json&b=r0.json"]').click()
     page.get_by_text("Kernels of A and B: B").wait_for()
     page.get_by_role("row", name="ncclDevKernel_AllReduce communication 6 6").wait_for()

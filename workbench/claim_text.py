@@ -70,7 +70,7 @@ def several_line(claim: Claim, over: Mapping[str, Any] | None) -> str:
 
 
 def machines_line(claim: Claim, rows: Sequence[Mapping[str, Any]]) -> str:
-    """What a timed claim came to on other machines, from rows of the record; "" without any."""
+    """What a timed claim came to on each machine, from rows of the record; "" without any."""
     said = []
     for row in rows:
         figure = Figure.of_row(row["figure"]) if row["figure"] else None

@@ -112,13 +112,13 @@ class Streamed(Workload):
         for number, state in enumerate(states, 1):
             if number < last and not self.streaming:
                 continue
-            whole = number == last or self.fault != "kept"
+            is_apart = self.fault == "kept" and number < last
             made = source.request(
                 state.tokens, answer if number == last else 1, state.time,
-                id=f"q{query}" if whole else f"q{query} {number}",
+                id=f"q{query} {number}" if is_apart else f"q{query}",
                 priority=self._priority(query, number, last, state.time), replaces=before,
             )  # fmt: skip
-            before = made if self.fault != "kept" else None
+            before = None if is_apart else made
             yield made
 
     def _priority(self, query: int, number: int, last: int, time: float) -> int:

@@ -102,7 +102,8 @@ def test_from_a_papers_claim_to_its_finding(start, full):
     all_by_keys(start)
     # 1. Write words of the claim into the last door: systems, claims, and what came of each.
     start.get_by_label("Words, a system or an arXiv id").press_sequentially("zero bubble")
-    start.get_by_text("is called here").wait_for()
+    # "zero" alone is called something too: a press between two lists of a slow page meets neither.
+    start.get_by_text("“zero bubble” is called here").wait_for()
     claim = start.get_by_role("link", name="Splitting the backward shrinks the bubble")
     claim.wait_for()
     # 2. Press the claim: its study, the claim first, with the paper's figure and the finding.

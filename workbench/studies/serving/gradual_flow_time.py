@@ -98,8 +98,11 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             held=Comparison(tuple(BLIND), WORKS),
             finding="reproduced",
-            why="a direction: the abstract states no figure. On drawn jobs the shortest operation "
-            "first is nearer to the optimum than chunks are",
+            why="a direction: the abstract states no figure. It rests on sizes that differ, a "
+            "spread of 1.0 being ours: from 0.5 on it holds; at 0.25 it is contrary, 0.97 [0.95, "
+            "1.00] beside first come first served, which interrupts nobody, and where all sizes "
+            "are alike nothing is revealed and nothing gained (map). On drawn jobs the shortest "
+            "operation first is nearer to the optimum than chunks are",
             broken=(LATE, Break({"order": "round_robin"})),
         ),
     ),

@@ -32,7 +32,7 @@ DESCRIBED: Changes = {
     "sampling.max_tokens": 48,
 }
 SEEDS = 5  # workloads drawn for a modelled figure
-LESS = 0.9  # of the time: rows that join in any order differ by a hundredth
+DRAFTED = 3  # tokens a pass where the pair is really run, a choice of ours
 
 
 def seconds(log: Log, name: str) -> float:
@@ -120,46 +120,6 @@ def judged(expected: str, figure: Figure, needed: float = 1.0, less: bool = Fals
     )
 
 
-def grouping(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Seconds of realignment under EXSPEC, over EQSPEC's."""
-    return less_aligning(update(config, DESCRIBED), run_config)
-
-
-def at_pool(config: InferenceConfig, times: float, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same with so many times a batch's requests at hand, of six times as many in all."""
-    pool: Changes = {**DESCRIBED, "max_running": int(times) * BATCH, "workload.count": 6 * BATCH}
-    return less_aligning(update(config, pool), run_config)
-
-
-def less_aligning(config: InferenceConfig, run_config: RunConfig) -> Outcome:
-    """The same of a setting."""
-
-    def aligning(log: Log) -> float:
-        return max(seconds(log, "align"), 1e-9)
-
-    figure = over(config, EQSPEC, aligning, run_config)
-    return judged("at least a tenth less time realigning for the same tokens", figure, LESS, True)
-
-
-def level_faster(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Tokens a second of EXSPEC over EQSPEC's, on the described device."""
-    return at_realigning(config, 1.0, run_config, fast)
-
-
-def at_realigning(
-    config: InferenceConfig, times: float, run_config: RunConfig, fast: bool
-) -> Outcome:
-    """The same where realigning takes so many times a copy at the device's bandwidth. Requests are
-    all there at once, so that batches are the same however long it takes."""
-
-    def slower(log: Log) -> float:
-        seen = serving(log)
-        return seen.tokens / (seen.makespan + (times - 1) * seconds(log, "align"))
-
-    figure = over(update(config, DESCRIBED), EQSPEC, slower, run_config)
-    return judged("more tokens a second than realigning after every step", figure)
-
-
 def batch_of_eight(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Tokens a second of the study's batch over a batch of one."""
     return beside_one(config, 2 * BATCH, run_config)
@@ -210,9 +170,14 @@ def pays_at(config: InferenceConfig, times: float, run_config: RunConfig, fast: 
 
 def here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Really run, on this machine: the shipped pair, one request at a time, on pages."""
+    return at_drafts(config, DRAFTED, run_config, fast)
+
+
+def at_drafts(config: InferenceConfig, tokens: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same with so many drafts a pass."""
     one: Changes = {"batching": "decode_first", "max_running": 1, "workload.count": 4}
     if config.speculation.drafts:
-        one = {**one, "speculation.alignment": "paged", "speculation.tokens": 3}
+        one = {**one, "speculation.alignment": "paged", "speculation.tokens": int(tokens)}
     return gain(update(config, one), run_config, 5 if fast else 9)
 
 

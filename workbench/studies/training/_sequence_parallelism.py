@@ -51,10 +51,16 @@ def at_ranks(config: SequenceConfig, ranks: float, run_config: RunConfig, fast: 
 
 def longer(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The length of 64 ranks that split the sequence against 12 that split the heads."""
-    length = _beyond(config, RANKS, "tokens", fast)
+    return longer_at(config, RANKS, run_config, fast)
+
+
+def longer_at(config: SequenceConfig, ranks: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of so many ranks, at least as many as heads."""
+    length = _beyond(config, int(ranks), "tokens", fast)
     return Outcome(
         f"{LENGTH}× the length",
-        f"{length:.2f}× of attention alone; √({RANKS}/{HEADS}) is {(RANKS / HEADS) ** 0.5:.2f}×",
+        f"{length:.2f}× of attention alone; √({int(ranks)}/{HEADS}) is "
+        f"{(ranks / HEADS) ** 0.5:.2f}×",
         length >= LENGTH,
         figure=Figure.exact(length, "×"),
         needed=LENGTH,

@@ -12,6 +12,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 HEADS = 32  # of queries
 LINKS = ("ethernet-100", "pcie4-x16", "pcie5-x16", "pcie6-x16", "nvlink3", "nvlink5")
+MESHES = ("ethernet-100", "infiniband-200", *LINKS[1:4])  # beyond, nobody waits in one
 # Four devices and 24k tokens, as in the paper's measurement.
 FOUR: Changes = {"executor": "modelled", "ranks": 4, "tokens": 24576,
                  "kv_heads": HEADS, "dim": 128, "backward": False, "dropped": -1}  # fmt: skip
@@ -77,6 +78,12 @@ def _wired(config: SequenceConfig, wiring: str, run_config: RunConfig) -> Outcom
     return _waiting(*waits(there, config.share, run_config))
 
 
+def mesh_of(config: SequenceConfig, speed: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """`in_mesh` on the described link of that bandwidth in B/s."""
+    there: Changes = {**FOUR, **PAPER, "executor.wiring": "mesh", "executor.link": _named(speed)}
+    return _waiting(*waits(update(config, there), config.share, run_config))
+
+
 def _waiting(ours: Waits, ring: Waits) -> Outcome:
     return Outcome(
         f"at most {LESS:.2f}× the exposed communication of ring attention, and sooner done",
@@ -94,5 +101,10 @@ def grouped(config: SequenceConfig, share: float, run_config: RunConfig, fast: b
 
 def at_link(config: SequenceConfig, speed: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The same on described links, the one of that bandwidth in B/s."""
-    name = next(each for each in LINKS if link(each).bandwidth == speed)
-    return grouped(update(config, {"executor.link": name}), config.share, run_config, fast)
+    there = update(config, {"executor.link": _named(speed)})
+    return grouped(there, config.share, run_config, fast)
+
+
+def _named(speed: float) -> str:
+    """The described link of that bandwidth in B/s."""
+    return next(each for each in (*LINKS, *MESHES) if link(each).bandwidth == speed)

@@ -20,6 +20,7 @@ from workbench.studies.training._sequence_parallelism import (
     grows,
     in_room,
     longer,
+    longer_at,
     past_heads,
     sparse,
 )
@@ -238,6 +239,17 @@ STUDY = Study(
             paper=64,
             default=RANKS,
             judged=at_ranks,
+        ),
+        Regime(
+            claim="past-heads-length",
+            knob="ranks",
+            values=(12, 16, 24, 32, 48, 64),
+            coarse=(12, 32, 64),
+            x="ranks",
+            y="length over that of 12 ranks that split heads (×)",
+            paper=64,
+            default=RANKS,
+            judged=longer_at,
         ),
         Regime(
             claim="sparse",

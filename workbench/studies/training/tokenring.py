@@ -14,10 +14,12 @@ from workbench.studies.training._tokenring import (
     FOUR,
     LESS,
     LINKS,
+    MESHES,
     at_link,
     grouped,
     in_mesh,
     less_exposed,
+    mesh_of,
 )
 from workbench.study import (
     Break,
@@ -181,8 +183,8 @@ STUDY = Study(
             finding="reproduced",
             why="four A10 with a wire for every two, which no A10 has: the topology that the "
             "abstract names, held against the figure that it is said to have measured, on a link "
-            "as slow as that figure tells; on PCIe 4, 2.5 times as fast, and beyond ring attention "
-            "waits for nothing and ours for its last result (the map over links)",
+            "as slow as that figure tells; on one twice as fast, and beyond, ring attention waits "
+            "for nothing and ours for its last result (the map over links)",
             broken=(ONE_WAY, GROUPED),
         ),
         Claim(
@@ -245,6 +247,19 @@ STUDY = Study(
                 for told, wiring in (("a wire for every two", "mesh"), ("one port", "switch"))
             },
             judged=at_link,
+            log_x=True,
+        ),
+        Regime(
+            claim="in-mesh",
+            knob="link",
+            values=tuple(link(name).bandwidth for name in MESHES),
+            coarse=tuple(link(name).bandwidth for name in MESHES[:3]),
+            x="bandwidth of a link, one way (B/s)",
+            y="exposed communication, over ring attention's (×)",
+            paper=link("ethernet-100").bandwidth,
+            paper_is="the paper's 7.6 ms a step",
+            default=link("ethernet-100").bandwidth,
+            judged=mesh_of,
             log_x=True,
         ),
     ),

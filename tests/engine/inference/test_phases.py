@@ -88,8 +88,8 @@ def test_the_second_phase_keeps_its_slack_where_any_split_lets_it():
     prefill = Work(np.array([0.2]), np.array([0.01]), 0.0)
     decode = Work(np.array([0.002]), np.array([0.01]), 0.0)
     share = how.split((prefill, decode), Seen(0.9, 0.1, 0.0))
-    assert side_by_side((prefill, decode), share, how.reach)[1] <= 1.3 * decode.seconds()
-    assert side_by_side((prefill, decode), share + how.stride, how.reach)[1] > 1.3 * 0.01
+    assert side_by_side((prefill, decode), share, how.reach)[1] <= 1.1 * decode.seconds()
+    assert side_by_side((prefill, decode), share + how.stride, how.reach)[1] > 1.1 * 0.01
     share = how.split((prefill, decode), Seen(0.9, 0.9, 0.0))  # a full cache: answers come first
     assert side_by_side((prefill, decode), share, how.reach)[0] <= 1.3 * prefill.seconds()
     assert side_by_side((prefill, decode), share - how.stride, how.reach)[0] > 1.3 * 0.2

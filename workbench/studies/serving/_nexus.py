@@ -15,7 +15,6 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 SEEDS = 5
 REQUESTS, MAPPED = 200, 40  # of a draw at full size, and in maps
 FEWER = 20  # of the small check's one
-SHORTEST: Changes = {"kind": "shortest_first", "foresight": False, "ageing": 100.0}
 # The rival: one step at a time, answers and a chunk of prompts together, first come first served.
 CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
 FEW_CHUNKS = (512, 8192)  # of the small check, and of maps
@@ -151,13 +150,19 @@ def closer(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = F
     )
 
 
-def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
-    """Requests a second over those of the strongest rival, all requests there at once."""
+def throughput(
+    config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = False
+) -> Outcome:
+    """Requests a second over those of the strongest rival, all requests there at once; in maps all
+    that are drawn."""
+    asked = {DRAWN: draws(config, fast)} if mapped else works(config, fast)
     crowd = {
-        work: [update(one, AT_ONCE[work]) for one in configs]
-        for work, configs in works(config, fast).items()
+        work: [update(one, AT_ONCE[work]) for one in configs] for work, configs in asked.items()
     }
-    found = over_works(crowd, undivided(fast), run, makespan)
+    rivals = undivided(fast or mapped)
+    if mapped:
+        rivals["prompts first"] = PROMPTS_FIRST
+    found = over_works(crowd, rivals, run, makespan)
     return over_strongest(found, "more requests a second than chunked prefill, all there at once")
 
 

@@ -2,7 +2,8 @@
 
 While the cache has room prompts come first: their share grows as long as the decode step stays
 within a slack of its time on the whole device. Where the cache is nearly full answers come first,
-which free it, and prompts keep the slack.
+which free it, and prompts keep a slack of their own. Slacks and the switch are the paper's (its
+section 5), as is the unit of a hundredth at a time; how large a change is small it does not say.
 """
 
 from typing import Literal
@@ -17,13 +18,17 @@ class ProactiveSplit(SideBySide):
 
     kind: Literal["proactive_split"] = "proactive_split"
     slack: float = knob(
-        1.3, "Step of the phase that comes second, over its time on the whole device, at most",
+        1.1, "Decode step over its time on the whole device, at most, while prompts come first",
+        low=1.0, high=100.0, unit="×",
+    )  # fmt: skip
+    prompt_slack: float = knob(
+        1.3, "Prefill step over its time on the whole device, at most, while answers come first",
         low=1.0, high=100.0, unit="×",
     )  # fmt: skip
     answers_from: float = knob(
         0.7, "Part of the cache in use from which on answers come first", low=0.0, high=1.0
     )
-    stride: float = knob(0.05, "Units that the search moves at a time", low=0.01, high=0.5)
+    stride: float = knob(0.01, "Units that the search moves at a time", low=0.01, high=0.5)
     still: float = knob(0.05, "Changes up to this are not made", low=0.0, high=1.0)
     fault: Literal["none", "no_reading"] = knob(
         "none", "What goes wrong: nothing is foretold of reading memory", group="faults"
@@ -45,7 +50,7 @@ class ProactiveSplit(SideBySide):
         second = 0 if answers_first else 1
         work = steps[second]
         assert work is not None
-        most = self.slack * work.seconds()
+        most = (self.prompt_slack if answers_first else self.slack) * work.seconds()
         towards = -self.stride if answers_first else self.stride
 
         def kept(share: float) -> bool:

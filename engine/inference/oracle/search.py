@@ -56,9 +56,9 @@ class Place:
 
 
 @cache
-def ways(layers: int, big: int, skips: bool = False) -> Ways:
-    """Those that take exactly `big` big ones, and in the other layers the small one; `skips`: or
-    none."""
+def ways(layers: int, big: int, skips: int = 0) -> Ways:
+    """Those that take exactly `big` big ones, and in the other layers the small one or, in at most
+    `skips` of them, none."""
     levels: list[Level] = []
     routes: list[list[int]] = [[]]
     left = [big]
@@ -66,7 +66,7 @@ def ways(layers: int, big: int, skips: bool = False) -> Ways:
         made = []
         for parent, (route, may) in enumerate(zip(routes, left, strict=True)):
             rest = layers - layer - 1
-            some = [SMALL, NONE] if skips else [SMALL]
+            some = [SMALL, NONE] if route.count(NONE) < skips else [SMALL]
             for choice in ([BIG] if may else []) + (some if may <= rest else []):
                 made.append((parent, choice, may, [*route, choice]))
         parents, choices, before, routes = (list(column) for column in zip(*made, strict=True))

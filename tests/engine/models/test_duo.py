@@ -70,14 +70,15 @@ def test_one_module_everywhere_is_the_plain_transformer(which, letter, weights) 
 
 
 def test_a_search_loses_what_whole_passes_on_its_routes_lose(weights) -> None:
-    for big, skips in ((0, False), (1, True), (2, False), (LAYERS, False)):
+    for big, skips in ((0, 0), (1, 1), (1, LAYERS), (2, 0), (LAYERS, 0)):
         lost, routes_BTL = search(DUO, weights, ids(3, 14), ways(LAYERS, big, skips))
         assert torch.allclose(lost, nats(DUO, weights, ids(3, 14), routes_BTL), atol=1e-5)
         assert (routes_BTL == BIG).sum(-1).unique().tolist() == [big]
+        assert (routes_BTL == NONE).sum(-1).max() <= skips
 
 
 def test_a_search_finds_the_best_route_of_the_first_token_and_none_is_better(weights) -> None:
-    text, those = ids(4, 2), ways(LAYERS, 1, True)
+    text, those = ids(4, 2), ways(LAYERS, 1, LAYERS)
     every = [route for route in product((NONE, SMALL, BIG), repeat=LAYERS) if route.count(BIG) == 1]
     assert sorted(those.routes_WL.tolist()) == sorted(map(list, every))
     tried = [nats(DUO, weights, text, torch.tensor(r).expand(4, 1, -1))[:, 0] for r in every]

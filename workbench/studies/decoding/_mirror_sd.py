@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +25,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 PLAIN: Changes = {"speculation": "none"}
 SERIAL: Changes = {"speculation": "draft_model"}  # on the target's own device, before each step
-# A pair of the paper's sizes, its smallest; both devices of one kind.
+# A pair of the paper's sizes, its smallest, on alike devices.
 DESCRIBED: Changes = {
     "executor": "modelled",
     "executor.device": "a100-sxm-80gb",
@@ -34,18 +34,22 @@ DESCRIBED: Changes = {
     "dtype": "bfloat16",
     "pages": 1000,
     "max_running": 1,
-    "workload.count": 2,
+    "workload.count": 4,
     "workload.shortest": 64,
     "workload.longest": 64,
-    "sampling.max_tokens": 32,
+    "sampling.max_tokens": 128,
 }
 SMALL = "qwen3-0.6b"
-LENGTHS = (2, 3, 4, 5, 6, 8)  # drafts a step among which serial speculation has its best
+LENGTHS = (2, 3, 4, 6, 8, 10, 12)  # drafts a step among which each side has its best …
+BRANCHES = (1, 2)  # … in a chain; before the target also two side by side, as EAGLE-3's trees
+CHOOSING = 3  # draws that a side's drafts are chosen by, and nothing is judged by
 SPLIT: Changes = {"executor.tensor_parallel": 2}  # the second device helps the first
 SEEDS = 5
 LETTERS = 160  # of a piece of text that is gone on from
 SAID = 10  # tokens of a drawn answer
 SHIPPED = "stdlib-draft-1m"
+UNTRIED = 2000  # seed of the first of the draws that drafts are chosen by
+Ask: TypeAlias = Callable[[InferenceConfig, RunConfig, bool], Outcome]
 Place: TypeAlias = tuple[list[int], list[int]]  # a request's tokens, and the places looked at
 
 
@@ -182,88 +186,115 @@ def described(config: InferenceConfig, more: Changes) -> InferenceConfig:
     return update(config, told)
 
 
-def rates(config: InferenceConfig, run_config: RunConfig) -> list[float]:
+def rates(config: InferenceConfig, run_config: RunConfig, count: int = SEEDS) -> list[float]:
     """Tokens a second of each workload."""
-    seeds = range(config.seed, config.seed + SEEDS)
+    seeds = range(config.seed, config.seed + count)
     return [rate(run_config(update(config, {"seed": seed}))) for seed in seeds]
 
 
+def drafted(config: InferenceConfig) -> list[InferenceConfig]:
+    """The same with more drafts a step or fewer, in chains and, where none are made beside the
+    target, in trees; what drafts nothing is as it is."""
+    if not config.speculation.drafts:
+        return [config]
+    widths = BRANCHES[:1] if config.speculation.mirrors else BRANCHES
+    return [
+        update(config, {"speculation.tokens": length, "speculation.branches": wide})
+        for length, wide in product(LENGTHS, widths)
+    ]
+
+
+def before(config: InferenceConfig) -> list[InferenceConfig]:
+    """Drafts before each step: a draft model's on the target's device, and the same that `config`
+    has beside the target, as many from a pass, while the target waits."""
+    if not config.speculation.mirrors:
+        return serially(config)
+    return [*serially(config), *drafted(update(config, {"speculation.mirror_fault": "in_turn"}))]
+
+
 def serially(config: InferenceConfig) -> list[InferenceConfig]:
-    """The same drafts before each step, so many at a time."""
+    """A draft model's drafts before each step, on the target's device."""
     said = config.speculation
     acceptance = said.rightness if said.drafts else 0.7
-    own: Changes = {**SERIAL, "speculation.model": SMALL, "speculation.acceptance": acceptance}
-    return [update(config, {**own, "speculation.tokens": length}) for length in LENGTHS]
+    model: Changes = {"speculation.model": SMALL, "speculation.acceptance": acceptance}
+    return drafted(update(config, {**SERIAL, **model}))
 
 
-def best(ways: list[InferenceConfig], run_config: RunConfig) -> list[float]:
-    """Tokens a second of each workload, of the way that has most of all."""
-    return max((rates(way, run_config) for way in ways), key=sum)
+def best(ways: list[InferenceConfig], run_config: RunConfig, fast: bool) -> InferenceConfig:
+    """The way with most tokens a second in draws by which nothing is judged; in small of one."""
+
+    count = 1 if fast else CHOOSING
+    others = {"seed": ways[0].seed + UNTRIED}
+    return max(ways, key=lambda way: sum(rates(update(way, others), run_config, count)))
 
 
-def judged(expected: str, figure: Figure) -> Outcome:
-    """Whether all of a figure's interval lies above one."""
-    return Outcome(
-        expected,
-        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {figure.n} workloads)",
-        figure.low > 1.0,
-        figure=figure,
-        needed=1.0,
-    )
+def over(
+    config: InferenceConfig, rivals: list[InferenceConfig], than: str, run_config: RunConfig,
+    fast: bool,
+) -> Outcome:  # fmt: skip
+    """Tokens a second with the drafts that suit `config` best, over the best rival's, and whether
+    all of the interval lies above one."""
+    ours, theirs = best(drafted(config), run_config, fast), best(rivals, run_config, fast)
+    figure = Figure.ratio(rates(ours, run_config), rates(theirs, run_config))
+    told = f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {figure.n} workloads)"
+    told += f", {said(ours)}; there {said(theirs)}"
+    than = f"more tokens a second than {than}"
+    return Outcome(than, told, figure.low > 1.0, figure=figure, needed=1.0)
 
 
-def below_serial(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Tokens a second over serial speculation's, with the draft length that suits that best."""
-    return beside_serial(described(config, {}), run_config)
+def said(config: InferenceConfig) -> str:
+    """What was chosen for a side."""
+    how = config.speculation
+    more = f"{how.mirrors.streamed} from a pass" if how.mirrors else f"{how.width} side by side"
+    return f"{how.drafts} drafts, {more}"
 
 
-def equal_devices(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Tokens a second over the best that two devices split by tensor parallelism give: plain
-    decoding, or serial speculation at its best length."""
-    return beside_split(described(config, {}), run_config)
-
-
-def beside_split(config: InferenceConfig, run_config: RunConfig) -> Outcome:
-    """`config` over the best of both devices on one model at a time."""
+def beside_split(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """`config` over the best that two devices split by tensor parallelism give: plain decoding, or
+    serial speculation."""
     split = [update(way, SPLIT) for way in (update(config, PLAIN), *serially(config))]
-    figure = Figure.ratio(rates(config, run_config), best(split, run_config))
-    return judged("more tokens a second than both devices on one model at a time", figure)
+    return over(config, split, "both devices on one model at a time", run_config, fast)
 
 
-def beside_serial(config: InferenceConfig, run_config: RunConfig) -> Outcome:
-    """`config` over the same drafts before each step, on the target's device."""
-    theirs = best(serially(config), run_config)
-    figure = Figure.ratio(rates(config, run_config), theirs)
-    return judged("more tokens a second than serial speculation at its best length", figure)
+def beside_serial(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """`config` over the best drafts before each step."""
+    return over(config, before(config), "serial speculation at its best", run_config, fast)
 
 
-def over_plain(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Tokens a second over plain decoding's."""
-    return beside_plain(described(config, {}), run_config)
-
-
-def beside_plain(config: InferenceConfig, run_config: RunConfig) -> Outcome:
+def beside_plain(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """`config` over one token a step."""
-    figure = Figure.ratio(rates(config, run_config), rates(update(config, PLAIN), run_config))
-    return judged("more tokens a second than plain decoding", figure)
+    return over(config, [update(config, PLAIN)], "plain decoding", run_config, fast)
 
 
-def at_acceptance(ask: Callable[[InferenceConfig, RunConfig], Outcome]) -> At:
+def modelled(ask: Ask, more: Changes) -> Ask:
+    """Beside a rival, on the described devices."""
+
+    def there(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+        return ask(described(config, more), run_config, fast)
+
+    return there
+
+
+def at_acceptance(ask: Ask) -> At:
     """Beside a rival, both with so many of their drafts right."""
 
     def there(config: InferenceConfig, right: float, run_config: RunConfig, fast: bool) -> Outcome:
-        return ask(described(config, {"speculation.acceptance": right}), run_config)
+        return modelled(ask, {"speculation.acceptance": right})(config, run_config, fast)
 
     return there
 
 
-def at_batch(which: str) -> At:
-    """So many requests at once, beside plain decoding or serial speculation."""
+def at_batch(ask: Ask) -> At:
+    """Beside a rival, with so many requests at once."""
 
     def there(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
         many: Changes = {"max_running": int(size), "workload.count": max(4, int(size))}
-        config = described(config, {**many, "pages": 4000, "step_tokens": 8192})
-        ask = beside_plain if which == "plain" else beside_serial
-        return ask(config, run_config)
+        room = {"pages": 4000, "step_tokens": 8192}
+        return modelled(ask, {**many, **room})(config, run_config, fast)
 
     return there
+
+
+below_serial, equal_devices, over_plain = (
+    modelled(ask, {}) for ask in (beside_serial, beside_split, beside_plain)
+)

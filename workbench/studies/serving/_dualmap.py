@@ -255,7 +255,7 @@ def keeping_at(config: FleetConfig, rate: float, run: RunConfig, fast: bool) -> 
     """What the paper's factor is of: requests within the objective at one rate, over the strongest
     router's."""
     asked = {"engine.workload.rate": rate, "objective.ttft": OBJECTIVE, "objective.tpot": 1e6}
-    one = update(agents(papers(config), BEGINNINGS), asked)
+    one = update(agents(papers(config), FEWER), asked)
     draws = [update(one, {"engine.seed": one.engine.seed + n}) for n in range(1 if fast else SEEDS)]
 
     def kept(changes: Changes) -> list[float]:

@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -186,16 +185,31 @@ def over(knob: str, check: Check) -> Callable[[InferenceConfig, float, RunConfig
     return judged
 
 
-def at_rent(config: InferenceConfig, rent: float, run: RunConfig, fast: bool) -> Outcome:
-    """The small `over_compute` where an attention device rents for so many dollars an hour."""
-    executor = config.executor
-    assert isinstance(executor, Offloaded)
-    found = over_compute(config, run, True)
-    apart = (rent - COSTS[executor.attention_device]) * executor.attention_devices
-    assert found.figure is not None
-    figure = Figure.exact(found.figure.value * hourly(config) / (hourly(config) + apart), "×")
-    told = f"{figure.value:.2f}× where an attention device rents for {rent:.2f} $ an hour"
-    return replace(found, measured=told, holds=figure.value > 1, figure=figure)
+def at_rent(
+    rivals: tuple[str, ...],
+) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+    """Beside four or, of the cheaper device, eight of those sorts, of one draw, where an attention
+    device rents for so many dollars an hour."""
+
+    def judged(config: InferenceConfig, rent: float, run: RunConfig, fast: bool) -> Outcome:
+        executor = config.executor
+        assert isinstance(executor, Offloaded)
+        cheap = executor.attention_device
+        apart = (rent - COSTS[cheap]) * executor.attention_devices
+        ours = per_dollar(config, run) * hourly(config) / (hourly(config) + apart)
+        worth = {
+            f"{size} {device(name).name}": per_dollar(plain(config, name, size), run)
+            * (COSTS[cheap] / rent if name == cheap else 1.0)
+            for name in rivals
+            for size in ((*FEW, 8) if name == cheap else FEW)
+        }
+        best = max(worth, key=lambda name: worth[name])
+        figure = Figure.exact(ours / worth[best], "×")
+        told = f"{figure.value:.2f}× of {best} where an attention device rents for {rent:.2f} $"
+        expected = "more tokens for a dollar than they generate"
+        return Outcome(expected, told, figure.value > 1, figure=figure, needed=1.0)
+
+    return judged
 
 
 def with_prompts(config: InferenceConfig, counted: float, run: RunConfig, fast: bool) -> Outcome:

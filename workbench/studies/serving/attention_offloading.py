@@ -6,8 +6,10 @@ from engine.inference.policies.batching.prefill_first import PrefillFirst
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.synthetic import Lengths
 from workbench.studies.serving._attention_offloading import (
+    COMPUTE,
     GROUPED,
     HERE,
+    HOMOGENEOUS,
     OWN,
     SHARED,
     WORKS,
@@ -32,6 +34,10 @@ SORTS = "H100 SXM", "GeForce RTX 3090"
 PAPER = "1.48-12.1× higher estimated throughput per dollar than homogeneous solutions (abstract)"
 REAL = {**HERE, "executor": "offloaded_here"}
 
+BESIDE = (
+    ("over-both", throughput, "the stronger of four H100 and four RTX 3090"),
+    ("over-compute-devices", over_compute, "four H100"),
+)
 STUDY = Study(
     slug="attention-offloading",
     driver=run,
@@ -107,13 +113,14 @@ STUDY = Study(
             why="1.99 times the tokens of four H100 where heads have keys of their own (one H100 "
             "and sixteen RTX 3090); where eight share theirs (two H100 and sixteen), a token's "
             "cache is a fifth as large for three times the weights, memory is scarce no more and "
-            "1.16 is left, which the finding goes by. Nothing is left of that where an RTX 3090, "
-            "with its share of a host and its card, rents for 0.30 $ an hour in place of 0.22, nor "
-            "of the 1.99 at 0.59 $. The steps with prompts do not count, whose arithmetic the dear "
-            "devices do alone: where all count, it generates 0.51 of the tokens for a dollar of "
-            "one H100, with grouped heads 0.74 of four; it is ahead where a tenth of those steps "
-            "counts, with grouped heads a twentieth (map). The small check asks the former of one "
-            "draw",
+            "1.16 is left, which the finding goes by. Of 4 to 32 attention devices sixteen are "
+            "the best beside one H100, and eight beside two leave 1.19 (maps). Nothing is left of "
+            "that where an RTX 3090, with its share of a host and its card, rents for 0.30 $ an "
+            "hour in place of 0.22, and hardly any of the 1.99 at 0.6 $ (map). The steps with "
+            "prompts do not count, whose arithmetic the dear devices do alone: where all count, "
+            "it generates 0.51 of the tokens for a dollar of one H100, with grouped heads 0.74 of "
+            "four; it is ahead where a tenth of those steps counts, with grouped heads a "
+            "twentieth (map). The small check asks the former of one draw",
             broken=(ONE_ATTENDS, SLOW),
         ),
         Claim(
@@ -128,9 +135,12 @@ STUDY = Study(
             fails=("small", "full"),
             why="at these rents four RTX 3090 alone, tensor-parallel over PCIe, generate most for "
             "a dollar where a model fits them: a dollar buys four times the memory, three times "
-            "the bandwidth and as much arithmetic as of an H100. Beside them 0.95; where weights "
-            "fill most of their memory (70 billion, grouped heads) eight of them are left 2.38 "
-            "times behind, and the rival is the H100",
+            "the bandwidth and as much arithmetic as of an H100. Beside them 0.95, and no other "
+            "number of devices does better (map); where weights fill most of their memory (70 "
+            "billion, grouped heads) eight of them are left 2.38 times behind, and the rival is "
+            "the H100. It rests on the rent: the list has one to twelve in both its columns; at "
+            "one to ten (0.26 $) it is 1.01 times as much, at 0.30 $ 1.06 and, of grouped heads, "
+            "1.00. The paper's figure it reaches at no rent (map)",
             broken=(IN_TURN, ONE_ATTENDS, SLOW),
         ),
     ),
@@ -147,10 +157,7 @@ STUDY = Study(
             judged=over(knob, check),
             log_x=True,
         )
-        for claim, check, rival in (
-            ("over-both", throughput, "the stronger homogeneous fleet"),
-            ("over-compute-devices", over_compute, "four H100"),
-        )
+        for claim, check, rival in BESIDE
         for knob, values, coarse, x, default in (
             (
                 "workload.prompt.median",
@@ -167,28 +174,43 @@ STUDY = Study(
                 "link of each device (B/s)",
                 2.5e10,
             ),
-            (
-                "executor.attention_devices",
-                (2, 4, 8, 16, 24, 32),
-                (4, 16),
-                "attention devices beside one that computes",
-                16,
-            ),
         )
     )
-    + (
+    + tuple(
         Regime(
-            claim="over-compute-devices",
+            claim=claim,
+            knob="executor.attention_devices",
+            values=(4, 8, 12, 16, 24, 32),
+            coarse=(4, 16),
+            x="attention devices beside one that computes, two with grouped heads",
+            y=f"tokens for a dollar over {rival} (×)",
+            less="one draw",
+            default=16,
+            series={OWN: {}, SHARED: GROUPED},
+            judged=over("executor.attention_devices", check),
+            log_x=True,
+        )
+        for claim, check, rival in BESIDE
+    )
+    + tuple(
+        Regime(
+            claim=claim,
             knob="rent",
-            values=(0.1, 0.22, 0.3, 0.4, 0.5, 0.59, 0.8),
-            coarse=(0.22, 0.4),
-            x="rent of an RTX 3090 ($ an hour)",
-            y="tokens for a dollar over four H100 (×)",
+            values=(0.1, 0.15, 0.22, 0.26, 0.3, 0.4, 0.5, 0.6),
+            coarse=(0.22, 0.3),
+            x="rent of an RTX 3090 where an H100 rents for 2.69 ($ an hour)",
+            y=f"tokens for a dollar over {rival} (×)",
             less="one draw",
             default=0.22,
             series={OWN: {}, SHARED: GROUPED},
-            judged=at_rent,
-        ),
+            judged=at_rent(rivals),
+        )
+        for claim, rivals, rival in (
+            ("over-both", tuple(HOMOGENEOUS), "four H100 or four or eight RTX 3090"),
+            ("over-compute-devices", (COMPUTE,), "four H100"),
+        )
+    )
+    + (
         Regime(
             claim="over-compute-devices",
             knob="prompts",
@@ -205,13 +227,14 @@ STUDY = Study(
     limits=(
         "The paper was not read, its abstract was, and articles about it that name H100 and RTX "
         "3090; its models, prices and numbers of devices we do not know. Prices are one rental "
-        "list's of March 2026, second hand; hosts and switches cost nothing beside. What counts is "
-        "generation: tokens of the steps that compute answers alone, once memory is full; prompts "
-        "attend on the compute device and their keys are sent. Devices reach what the sheets' "
-        "curves say, those of consumer cards the bare roofline; each sends over its own 200 Gb/s "
-        "card, which nobody rents with an RTX 3090; kernels that issue messages take no time of "
-        "the device. Requests lie whole on an attention device and even among them; groups are "
-        "even. Homogeneous fleets are tensor-parallel, consumer cards over PCIe. On this machine "
-        "the processes take turns: one group; where several attend, each has some of the heads."
+        "list's of March 2026, second hand, interruptible, and on demand in the same proportion; "
+        "hosts and switches cost nothing beside. What counts is generation: tokens of the steps "
+        "that compute answers alone, once memory is full; prompts attend on the compute device "
+        "and their keys are sent. Devices reach what the sheets' curves say, those of consumer "
+        "cards the bare roofline; each sends over its own 200 Gb/s card, which nobody rents with "
+        "an RTX 3090; kernels that issue messages take no time of the device. Requests lie whole "
+        "on an attention device and even among them; groups are even. Homogeneous fleets are "
+        "tensor-parallel, consumer cards over PCIe. On this machine the processes take turns: one "
+        "group; where several attend, each has some of the heads."
     ),
 )

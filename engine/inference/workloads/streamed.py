@@ -41,6 +41,8 @@ class Streamed(Workload):
     spread: float = knob(0.4, "Of that, standard deviation of the logarithm", low=0.0, high=4.0)
     chunk: Lengths = knob(Lengths(median=800), "Tokens of a chunk")
     listed: int = knob(10, "Chunks of an input that is updated", low=1, high=1000, unit="chunks")
+    kept: float = knob(0.0, "Of those, the part from the first on that no update changes", low=0.0,
+                       high=1.0)  # fmt: skip
     gap: float = knob(0.5, "Mean time between chunks", low=0.0, high=1e6, unit="s")
     gap_spread: float = knob(
         0.0, "Of that, standard deviation of the logarithm; 0: times are exponential",
@@ -49,13 +51,15 @@ class Streamed(Workload):
     question: Lengths = knob(Lengths(median=50), "Tokens of the query, before its context")
     output: Lengths = knob(Lengths(median=1), "Answer lengths")
     streaming: bool = knob(True, "Chunks are computed as they come, else once all are there")
-    first: Literal["query", "last_chunk", "most_chunks", "complete"] = knob(
-        "last_chunk", "Who has priority: the oldest query, who got a chunk longest ago, who has "
-        "most chunks, or queries whose context is complete",
+    first: Literal["query", "oldest", "last_chunk", "most_chunks"] = knob(
+        "last_chunk", "Who has priority: the oldest query, complete or not; queries whose context "
+        "is complete, and of these and of the others the oldest, or who got a chunk longest ago; "
+        "who has most chunks",
     )  # fmt: skip
     fault: Literal["none", "lost", "newest", "kept"] = knob(
         "none", "What goes wrong: the last state of an input does not replace the one before, who "
-        "got a chunk last goes first, or no state replaces another and all are computed",
+        "got a chunk last goes first, or no state replaces another and all are computed, as if "
+        "complete",
         group="faults",
     )  # fmt: skip
 
@@ -92,7 +96,8 @@ class Streamed(Workload):
         listed, better = chunks[: self.listed], chunks[self.listed :]
         yield State(float(times[0]), np.concatenate([question, *listed]))
         for moment, one in zip(times[1:], better, strict=True):
-            listed[int(random.integers(len(listed)))] = one
+            kept = min(int(self.kept * len(listed)), len(listed) - 1)
+            listed[int(random.integers(kept, len(listed)))] = one
             yield State(float(moment), np.concatenate([question, *listed]))
 
     def _gaps(self, random: np.random.Generator, count: int) -> np.ndarray:
@@ -113,10 +118,11 @@ class Streamed(Workload):
             if number < last and not self.streaming:
                 continue
             is_apart = self.fault == "kept" and number < last
+            whole = number if is_apart else last  # a request that nothing replaces is complete
             made = source.request(
                 state.tokens, answer if number == last else 1, state.time,
                 id=f"q{query} {number}" if is_apart else f"q{query}",
-                priority=self._priority(query, number, last, state.time), replaces=before,
+                priority=self._priority(query, number, whole, state.time), replaces=before,
             )  # fmt: skip
             before = None if is_apart else made
             yield made
@@ -129,4 +135,5 @@ class Streamed(Workload):
             return -query
         if self.first == "most_chunks":
             return number
-        return int(number == last) if self.first == "complete" else 0
+        complete = int(number == last)
+        return self.count * complete - query if self.first == "oldest" else complete

@@ -53,6 +53,14 @@ def test_updated_context_changes_from_some_chunk_on() -> None:
     assert other_lengths
 
 
+def test_updates_leave_alone_the_part_of_the_list_that_is_kept() -> None:
+    whole = update(SMALL, {"mode": "update", "kept": 0.7})
+    for states in by_query(whole).values():
+        for one, other in zip(states, states[1:], strict=False):
+            n = min(len(one.prompt), len(other.prompt))
+            assert np.cumprod(one.prompt[:n] == other.prompt[:n]).sum() > 5 + 2 * 15  # two of three
+
+
 def test_without_streaming_the_last_state_comes_alone_at_the_same_time() -> None:
     whole = by_query(update(SMALL, {"streaming": False}))
     for name, states in by_query(SMALL).items():
@@ -63,8 +71,8 @@ def test_without_streaming_the_last_state_comes_alone_at_the_same_time() -> None
 
 @pytest.mark.parametrize(
     "first,expected",
-    [("query", [0, 0, -1, -1]), ("most_chunks", [1, 4, 1, 4]), ("complete", [0, 1, 0, 1]),
-     ("last_chunk", [0, 0, 0, 0])],
+    [("query", [0, 0, -1, -1]), ("most_chunks", [1, 4, 1, 4]), ("last_chunk", [0, 1, 0, 1]),
+     ("oldest", [0, 5, -1, 4])],
 )  # fmt: skip
 def test_priorities(first: str, expected: list[int]) -> None:
     states = by_query(update(SMALL, {"first": first}))

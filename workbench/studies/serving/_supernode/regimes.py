@@ -12,11 +12,12 @@ from workbench.studies.serving._supernode.claims import (
     strict,
     wide,
 )
-from workbench.studies.serving._supernode.pooled_prompts import anywhere, planes, reuse
+from workbench.studies.serving._supernode.pooled_prompts import anywhere, at_speed, planes, reuse
 from workbench.study import Outcome, Regime, RunConfig
 
-BANDWIDTH, PLANE, SKEW = (
+BANDWIDTH, PLANE, SKEW, SPEED = (
     "engine.executor.bandwidth", "pools.plane_bandwidth", "engine.executor.skew",
+    "engine.workload.speed",
 )  # fmt: skip
 BUS, POOLED = 1.96e11, 1.51e11  # B/s of a die, to others and to pooled memory, by the sheets
 MODELLED = "tokens a second and NPU, modelled"
@@ -85,7 +86,7 @@ REGIMES = tuple(
         coarse=coarse,
         x=x,
         y=WHAT[claim],
-        less=LESS.get(claim, ""),
+        less="" if knob == SPEED else LESS.get(claim, ""),
         paper=default if (claim, knob) in PAPERS else None,
         default=default,
         judged=judged,
@@ -154,6 +155,15 @@ REGIMES = tuple(
             "tokens that requests of a group begin with alike; 800 follow",
             12_000,
             at_reuse,
+        ),
+        (
+            "anywhere",
+            SPEED,
+            (5.0, 10.0, 20.0, 40.0, 80.0),
+            (10.0, 40.0),
+            "times the trace's own speed; the trace alone, by which the finding goes",
+            40.0,
+            at_speed,
         ),
         *(
             (claim, SKEW, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0), (1.0, 2.0), BUSIEST, 1.0,

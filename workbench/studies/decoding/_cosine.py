@@ -82,8 +82,9 @@ def accepted(log: Log) -> list[float]:
     for token in log.of(Token):
         if token.accepted:
             times.setdefault(token.thread, []).append(token.time)
-    # The first comes of the prompt; those of one verification come at one time.
-    return [(len(own) - 1) / max(1, len(set(own)) - 1) for _, own in sorted(times.items())]
+    # The first comes of the prompt (some say no more); those of one verification come at one time.
+    said = [own for _, own in sorted(times.items()) if len(own) > 1]
+    return [(len(own) - 1) / max(1, len(set(own)) - 1) for own in said]
 
 
 def alone_with(config: InferenceConfig, model: str) -> InferenceConfig:
@@ -93,12 +94,12 @@ def alone_with(config: InferenceConfig, model: str) -> InferenceConfig:
     return update(config, {"speculation": {**one, "model": model}, "batching": "decode_first"})
 
 
-def above_one(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def above_one(config: InferenceConfig, run: RunConfig, fast: bool, each: int = 72) -> Outcome:
     """Tokens a verification, over those with the model that is the best for all requests alone."""
-    text = asked(4 if fast else 24, config.seed)
+    text = asked(4 if fast else each, config.seed)
     here = update(config, {"workload": text, "sampling.max_tokens": 16 if fast else 32})
-    ours = accepted(run_config(here))
-    theirs = {name: accepted(run_config(alone_with(here, name))) for name in MODELS}
+    ours = accepted(run(here))
+    theirs = {name: accepted(run(alone_with(here, name))) for name in MODELS}
     most = max(theirs, key=lambda name: sum(theirs[name]))
     return judged(f"more than {most} alone", Figure.ratio(ours, theirs[most]), noun="requests")
 
@@ -271,14 +272,17 @@ def at_batch(config: InferenceConfig, size: float, run_config: RunConfig, fast: 
     return at_equal_cost(config, run_config, fast, batch=int(size))
 
 
-def at_acceptance(
-    config: InferenceConfig, right: float, run_config: RunConfig, fast: bool
-) -> Outcome:
+def at_acceptance(config: InferenceConfig, right: float, run: RunConfig, fast: bool) -> Outcome:
     """The share of a specialist's drafts that are right; a general model's falls and rises with it,
     as far behind."""
     if config.speculation.collaborates is not None:
         config = update(config, {"speculation.acceptance": right})
-    return at_equal_cost(config, run_config, fast, general=right * GENERAL / SPECIAL)
+    return at_equal_cost(config, run, fast, general=right * GENERAL / SPECIAL)
+
+
+def at_general(config: InferenceConfig, right: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The share of one model's drafts for all requests that are right, beside specialists'."""
+    return at_equal_cost(config, run_config, fast, general=right)
 
 
 def at_rent(batch: int) -> At:
@@ -292,4 +296,4 @@ def at_rent(batch: int) -> At:
 
 def routed(config: InferenceConfig, models: float, run_config: RunConfig, fast: bool) -> Outcome:
     """`above_one` where so many of the models draft for each request."""
-    return above_one(update(config, {"speculation.routed": int(models)}), run_config, fast)
+    return above_one(update(config, {"speculation.routed": int(models)}), run_config, fast, 24)

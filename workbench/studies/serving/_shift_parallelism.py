@@ -14,6 +14,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 SEEDS = 5
 # Rivals on the same eight devices, each with the pages that nine tenths of their memory leave.
 HOW, STEP = "engine.executor.parallelism", "engine.step_tokens"
+STUDYS = 8192  # tokens of a step as the study has them; one that is set otherwise is everybody's
 TENSOR: Changes = {HOW: "tensor", "engine.pages": 226_000}
 TOKENS: Changes = {HOW: "sequence", "engine.pages": 117_000}
 DATA: Changes = {
@@ -142,7 +143,10 @@ def traced(config: FleetConfig, rate: float) -> list[FleetConfig]:
 
 
 def chosen(name: str, config: FleetConfig) -> Changes:
-    """The step's tokens of a way at a config's load, or at the nearest load that was searched."""
+    """The step's tokens of a way at a config's load, or at the nearest load that was searched; a
+    step that somebody set is everybody's."""
+    if config.engine.step_tokens != STUDYS:
+        return {STEP: config.engine.step_tokens}
     load = config.engine.workload
     rate = TRACED * load.speed if isinstance(load, FromTrace) else getattr(load, "rate", 0.0)
     if rate > 2 * CHOSEN_AT[-1]:

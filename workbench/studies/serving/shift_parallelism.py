@@ -13,6 +13,7 @@ from workbench.studies.serving._shift_parallelism import (
     HOW,
     RATE,
     RIVALS,
+    STUDYS,
     TENSOR,
     TOKENS,
     WORKS,
@@ -54,7 +55,7 @@ STUDY = Study(
             ),
             pages=100_000,
             max_running=1024,
-            step_tokens=8192,
+            step_tokens=STUDYS,
         ),
     ),
     views=("request_lanes", "latency", "levels"),
@@ -235,7 +236,8 @@ STUDY = Study(
         "leave. They are every split of the eight devices into equal instances. How many tokens a "
         "step has is free: ours and each rival's are those of 256 to 16,384 that suit it best at "
         "each load, found on two draws of requests that nobody is judged by; on the trace, all of "
-        "which is judged, they are the same. With one step for everybody it gains nothing in batch "
+        "which is judged, they are the same. An `engine.step_tokens` other than the study's is "
+        "everybody's. With one step for everybody it gains nothing in batch "
         "up to 2,048 tokens (maps). Models with experts or latent attention are refused. On real "
         "ranks embedding and head are whole everywhere, nothing is timed, and the batch is planned "
         "beforehand, not by the scheduler."

@@ -54,7 +54,7 @@ LONG: dict[str, Changes] = {
     "context is updated": {**SEARCHED, "workload.gap": 4.71, "workload.count": 500},
 }
 QUARTER: Changes = {"workload.count": 150, "pages": 25_000}
-TIGHT: Changes = {"pages": 2000}  # of a page's few queries
+TIGHT: Changes = {"pages": 4000}  # the longest of a page's few queries still fits
 FLOOD: Changes = {"workload.rate": 40.0}  # more than the devices serve: they are never idle
 PARITY = 0.95  # of the rate without streaming
 # Really run here: a small model and so few pages that states of other queries are forgotten.

@@ -66,7 +66,7 @@ STUDY = Study(
     tries=(
         ("Wait for all context", WAITING),
         ("Searches like the paper's, whose context is updated", SEARCHED),
-        ("Memory for four queries, the oldest first", {**TIGHT, **BY_QUERY}),
+        ("Memory for seven queries, the oldest first", {**TIGHT, **BY_QUERY}),
     ),
     presets={"here": HERE, "waiting": WAITING, "tight": {**TIGHT, **BY_QUERY}},
     claims=(

@@ -198,7 +198,7 @@ def sentence(
     `brief`: where the claim holds alone."""
     reaches = "goes the paper's way" if direction else "reaches the paper's figure"
     noun = f" {regime.noun}" if regime.noun else ""
-    told, shared = [], list[str]()
+    said, shared = dict[str, list[str]](), list[str]()
     for line in drawn.lines():
         own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
         values = [written(point.value) for point in own]
@@ -211,9 +211,10 @@ def sentence(
             else:
                 shared.append(f"{reaches} {_where(values, reached, '')}")
                 where += f", {shared[-1]}"
-        told.append(f"{line}: {where}" if line else where)
-    text = "; ".join(told)
-    if len(told) > 1 and len(shared) == len(told) and len(set(shared)) == 1:  # said once
+        said.setdefault(where, []).append(line)
+    lines = len(drawn.lines())
+    text = "; ".join(f"{_who(own, lines)}{where}" for where, own in said.items())
+    if lines > 1 and len(shared) == lines and len(set(shared)) == 1:  # said once
         who = "none" if " nowhere " in shared[0] else "each"
         once = shared[0].replace(" nowhere ", " ")
         text = f"{text.replace(f', {shared[0]}', '')}; {who} {once}"
@@ -231,6 +232,14 @@ def stretches(places: list[bool]) -> list[tuple[int, int]]:
         else:
             runs.append((place, place))
     return runs
+
+
+def _who(lines: list[str], of: int) -> str:
+    """Of which of so many lines something is said."""
+    if len(lines) == of > 1:
+        return "both: " if of == 2 else f"all {of}: "
+    names = " and ".join(lines)
+    return f"{names}: " if names else ""
 
 
 def _where(values: list[str], places: list[bool], noun: str) -> str:

@@ -66,12 +66,26 @@ def test_each_line_has_its_own_knobs():
         ("up", True), ("up", False), ("down", True), ("down", False)
     ]  # fmt: skip
     assert sentence(lines, seen, lambda v: f"{v:g}") == (
-        "Up: holds and reaches the paper's figure up to 3; "
-        "down: holds and reaches the paper's figure up to 3"
+        "Both: holds and reaches the paper's figure up to 3"
     )
-    assert sentence(lines, seen, lambda v: f"{v:g}", direction=True).startswith(
-        "Up: holds and goes the paper's way up to 3; "
+    assert sentence(lines, seen, lambda v: f"{v:g}", direction=True) == (
+        "Both: holds and goes the paper's way up to 3"
     )
+
+
+def test_lines_of_which_the_same_is_said_are_named_together():
+    def lines(**holds):
+        return RegimeMap("low over count", tuple(
+            Point(line, value, None, None, held, "not tried")
+            for line, own in holds.items() for value, held in zip((1, 2), own, strict=True)
+        ), "here", True)  # fmt: skip
+
+    drawn = lines(up=(True, False), down=(False, False), over=(True, False))
+    assert sentence(replace(OVER, paper=None), drawn, "{:g}".format) == (
+        "Up and over: holds up to 1; down: holds nowhere from 1 to 2"
+    )
+    every = lines(up=(True, False), down=(True, False), over=(True, False))
+    assert sentence(replace(OVER, paper=None), every, "{:g}".format) == "All 3: holds up to 1"
 
 
 def test_what_is_true_of_every_line_is_said_once():
@@ -83,11 +97,10 @@ def test_what_is_true_of_every_line_is_said_once():
 
     over = replace(OVER, paper=None)
     assert sentence(over, lines("reproduced", "reproduced"), "{:g}".format) == (
-        "Up: holds from 2 on; down: holds from 2 on; "
-        "each reaches the paper's figure everywhere from 1 to 2"
+        "Both: holds from 2 on; each reaches the paper's figure everywhere from 1 to 2"
     )
     assert sentence(over, lines("weaker", "weaker"), "{:g}".format) == (
-        "Up: holds from 2 on; down: holds from 2 on; none reaches the paper's figure from 1 to 2"
+        "Both: holds from 2 on; none reaches the paper's figure from 1 to 2"
     )
 
 

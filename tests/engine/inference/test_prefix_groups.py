@@ -94,6 +94,8 @@ def test_members_of_a_group_stand_together_and_decode_heavy_groups_first():
     ranking = GlobalPrefix(decode_heavy_first=False).prepare(job, 1)
     ranks = [sorted(ranking.rank_N[at::2].tolist()) for at in (0, 1)]
     assert sorted(ranks) == [[0, 1, 2], [3, 4, 5]]
+    ranking = GlobalPrefix(fault="light_first").prepare(job, 1)
+    assert ranking.rank_N.tolist() == [0, 3, 1, 4, 2, 5]
 
 
 @pytest.mark.parametrize("prompts", [[[1]], [[1, 2], [3, 4]], [[5]] * 4])

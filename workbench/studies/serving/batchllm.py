@@ -26,6 +26,7 @@ from workbench.studies.serving._batchllm import (
     with_groups,
     with_memory,
 )
+from workbench.studies.serving._group_order import DECODE_FIRST, OVER_STEP
 from workbench.study import Break, Claim, Regime, Reported, Study
 
 WRONG_KEY = Break({"ordering.fault": "wrong_key"}, True, "the tree is built from how prompts end")
@@ -194,6 +195,7 @@ STUDY = Study(
             "jobs, no gain at all",
             broken=(DEALT_OUT, PLAIN),
         ),
+        DECODE_FIRST,
     ),
     regimes=(
         Regime(
@@ -202,6 +204,7 @@ STUDY = Study(
             values=(600, 1200, 2000, 2600, MEMORY, 3600),
             coarse=(1200, 2600, MEMORY),
             x="memory for keys and values (pages of 128 tokens)",
+            noun="pages",
             y="throughput over streaming practice (×)",
             paper=MEMORY,
             paper_is="an A100 with 80 GB",
@@ -215,6 +218,7 @@ STUDY = Study(
             values=(24, 48, 64, GROUPS, 128, 192),
             coarse=(24, 64, GROUPS),
             x="common prefixes of the job, of which 52 fit the memory",
+            noun="prefixes",
             y="throughput over streaming practice (×)",
             default=GROUPS,
             series=ORDERS,
@@ -226,6 +230,7 @@ STUDY = Study(
             values=(64, 128, COUNT, 512, 1024),
             coarse=(128, COUNT, 512),
             x="requests that the rival may run at once",
+            noun="requests",
             y="requests in a step over the rival's (×)",
             paper=COUNT,
             paper_is="vLLM",
@@ -239,6 +244,7 @@ STUDY = Study(
             values=(100, 130, 160, 240, 320, 480),
             coarse=(100, 160, 320),
             x="memory of the job that is run here (pages of 16 tokens)",
+            noun="pages",
             y="throughput over streaming practice (×)",
             default=160,
         ),
@@ -249,6 +255,7 @@ STUDY = Study(
                 values=(100, 130, 160, 240, 320, 480),
                 coarse=(100, 160, 240, 320),
                 x="memory of the job that is run here (pages of 16 tokens)",
+                noun="pages",
                 y=y,
                 default=160,
                 changes={"executor": "modelled"},  # as many tokens and steps; a test holds it
@@ -259,6 +266,7 @@ STUDY = Study(
                 ("shorter-lives", "joined pages' share of the steps over LRU's (×)"),
             )
         ),
+        OVER_STEP,
     ),
     limits=(
         "Which gain the job run here shows is its memory's, 160 pages, a choice of ours: less of "

@@ -22,16 +22,18 @@ class GlobalPrefix(Ordering):
 
     kind: Literal["global_prefix"] = "global_prefix"
     decode_heavy_first: bool = knob(True, "Groups with more decoding for their prompt go first")
-    fault: Literal["none", "wrong_key", "dealt_out"] = knob(
-        "none", "What goes wrong in the plan: the tree is built from how prompts end, or each "
-        "group's members are dealt out over the whole job", group="faults",
+    fault: Literal["none", "wrong_key", "dealt_out", "light_first"] = knob(
+        "none", "What goes wrong in the plan: the tree is built from how prompts end, each group's "
+        "members are dealt out over the whole job, or groups with the least decoding go first",
+        group="faults",
     )  # fmt: skip
 
     def prepare(self, requests: Sequence[Request], page_size: int) -> Ranking:
         prompts = [request.prompt for request in requests]
         planned = groups(prompts, page_size, by_ends=self.fault == "wrong_key")
         if self.decode_heavy_first:
-            planned.sort(key=lambda group: -_decode_ratio(group, requests))
+            ahead = 1 if self.fault == "light_first" else -1
+            planned.sort(key=lambda group: ahead * _decode_ratio(group, requests))
         ranking = Ranking(*np.zeros((3, len(requests)), np.int64))
         places = [
             (number, place, member)

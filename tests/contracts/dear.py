@@ -36,3 +36,6 @@ DEAR = (
     ("streambp", "longest"),
     ("streaming-diloco", "same-loss"),
 )
+
+# Claims a point of whose maps takes more than ten: `pytest --full` draws it.
+DEAR_MAPS = (("deepprune", "over-fewer"),)

@@ -1,6 +1,7 @@
 """Every study, found by folder: it is told, runs, is seen, and its claims can come out false."""
 
 from functools import cache, partial
+from pathlib import Path
 from time import process_time
 
 import pytest
@@ -18,7 +19,6 @@ from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
 from workbench.finding import FINDINGS, Figure
 from workbench.findings_table import recorded
-from workbench.kept_maps import shipped
 from workbench.study import GRADES, Claim, Outcome, Study, here
 
 SLUGS = sorted(study_files())
@@ -108,27 +108,6 @@ def test_no_claim_is_known_by_another_grade(chosen):
             assert update(chosen.config, each.changes) is not None
 
 
-def test_maps_say_at_the_default_what_the_record_says(chosen):
-    """A map that is of the claim's whole load; one that is of less says so on its axis."""
-    own = chosen.configured({})
-    plain = {knob.path: knob.value for knob in knobs(own)}
-    for regime in chosen.regimes:
-        kept, row = shipped(chosen.slug).get(regime.name), RECORDED[chosen.slug, regime.claim]
-        timed = chosen.claim(regime.claim).timed
-        if kept is None or regime.less or timed or kept.fast or row["fast"]:
-            continue
-        seen = Figure.of_row(row["figure"])
-        ends = pytest.approx((seen.value, seen.low, seen.high), rel=0.005)
-        at = plain.get(regime.knob) if regime.default is None else regime.default
-        for point in kept.points:
-            changes = {**regime.changes, **regime.series[point.line]}
-            if point.value == at and update(own, changes) == own:
-                assert point.figure is not None
-                same = (point.figure.value, point.figure.low, point.figure.high) == ends
-                same = same and (point.holds, point.finding) == (row["holds"], row["finding"])
-                assert same, f"{regime.name}: {point}, the record {seen}"
-
-
 def test_findings_are_known_and_told(chosen):
     for claim in chosen.claims:
         for stated in (claim.finding, claim.quick or claim.finding):
@@ -141,19 +120,7 @@ def test_findings_are_known_and_told(chosen):
             assert claim.stated(size == "small") != "reproduced", f"{claim.id}: asks for too much"
 
 
-def test_regimes_and_their_maps_are_of_its_claims_and_its_sweeps_have_points(chosen):
-    assert len({each.name for each in chosen.regimes}) == len(chosen.regimes)
-    for each in chosen.regimes:
-        assert chosen.claim(each.claim)
-        assert list(each.values) == sorted(each.values)
-        assert set(each.at(fast=True)) <= set(each.values)
-    named = {each.name: each for each in chosen.regimes}
-    for name, kept in shipped(chosen.slug).items():
-        regime = named[name]
-        for point in kept.points:
-            assert point.value in regime.values and point.line in regime.series, f"{name}: {point}"
-            seen = Outcome("", "", point.holds, figure=point.figure, needed=point.needed)
-            assert chosen.claim(regime.claim).bears(seen), f"{name}: {point}"
+def test_its_sweeps_have_points(chosen):
     assert len({each.plot.title for each in chosen.sweeps}) == len(chosen.sweeps)
     for each in chosen.sweeps:
         assert list(each.points(chosen.config))
@@ -161,8 +128,12 @@ def test_regimes_and_their_maps_are_of_its_claims_and_its_sweeps_have_points(cho
 
 def is_due(slug: str, turn: int) -> bool:
     """Whether it is a study's turn, or its file has changed."""
-    place = ROOT.joinpath(*study_files()[slug].split(".")).with_suffix(".py")
-    return due(SLUGS.index(slug), place, turn=turn)
+    return due(SLUGS.index(slug), file_of(slug), turn=turn)
+
+
+def file_of(slug: str) -> Path:
+    """Where a study is written."""
+    return ROOT.joinpath(*study_files()[slug].split(".")).with_suffix(".py")
 
 
 def asked(slug: str, id: str, turn: int = TURN) -> bool:

@@ -209,10 +209,10 @@ STUDY = Study(
         "The constant before N²C²/M is 4 here, not 1: rows of Q and of O share fast memory and "
         "both K and V stream past them; at M = NC every algorithm must move 4NC = 4·N²C²/M words, "
         "so nothing stays within 2× of N²C²/M itself up to there. Near NC whole passes over K and "
-        "V are lumpy (up to 7.4×). The lower bounds' constants are ours (engine/kernels/"
-        "attention_io/bounds.py): one holds for any algorithm that sums products term by term, the "
-        "sharper one only for whole rows without spilled scores. Fast matrix multiplication, which "
-        "the paper's bound covers, is not run. A word is a float64 number; caches with lines are "
-        "another model (see damov)."
+        "V are lumpy (up to 7.4×). The lower bounds' constants are ours (bounds.py in "
+        "engine/kernels/experiments/attention_io): one holds for any algorithm that sums products "
+        "term by term, the sharper one only for whole rows without spilled scores. Fast matrix "
+        "multiplication, which the paper's bound covers, is not run. A word is a float64 number; "
+        "caches with lines are another model (see damov)."
     ),
 )

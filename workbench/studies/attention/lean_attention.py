@@ -267,7 +267,7 @@ STUDY = Study(
             "makespan-described",
             "reach",
             (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0),
-            x="shares of the bandwidth that one processor reaches (×)",
+            x="bandwidth that one processor reaches, over its share (×)",
             y="FlashDecoding's time over ours (×)",
             less="one reach at a time",
             coarse=(1.0, 2.0, 4.0),
@@ -279,10 +279,11 @@ STUDY = Study(
             "context",
             tuple(2.0**n for n in range(10, 20)),
             x="longest context (tokens)",
+            noun="tokens",
             y="FlashDecoding's time over ours (×)",
             coarse=(2.0**12, 2.0**15, 2.0**18),
             paper=2.0**18,
-            paper_is="the paper's 2.18×",
+            paper_is="the paper, for its 2.18×,",
             changes=DESCRIBED,
             series={"a processor reaches its share": {}, "twice its share": {"workers.reach": 2.0}},
             judged=at_context,
@@ -291,10 +292,9 @@ STUDY = Study(
     ),
     limits=(
         "A modelled processor has its share of the bandwidth real kernels reach and no more while "
-        "others idle (the knob reach lifts that, and shrinks every gain); item cost is assumed, "
-        "and the fixed split takes as many parts as FlashAttention-2's launcher would, not the "
-        "best there is. Here merges follow after a barrier, where the paper's workers merge inside "
-        "the kernel; equal runs suit equal workers: on a busy machine a thread that is held up "
-        "holds up the step, unless the knob runs cuts each run into several for whoever is free."
+        "others idle (reach lifts that and shrinks all gains); item cost is assumed, and the fixed "
+        "split takes as many parts as FlashAttention-2's launcher would, not the best. Here merges "
+        "follow after a barrier, where the paper's workers merge inside the kernel. On a busy "
+        "machine a thread held up holds up the step, unless runs are cut into several for the free."
     ),
 )

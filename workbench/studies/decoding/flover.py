@@ -160,7 +160,7 @@ STUDY = Study(
             values=(1, 2, 4, 8, 16, 24, REQUESTS, 48, 64),
             coarse=(1, 8),
             x="requests, one every half second",
-            y="times separate instances",
+            y="tokens a second over separate instances' (×)",
             paper=REQUESTS,
             default=REQUESTS,
             series=MODELS,
@@ -174,7 +174,8 @@ STUDY = Study(
             values=(0.2, 0.5, 1, EACH, 3, 5, 10, 50),
             coarse=(0.5, 10),
             x="requests a second, 32 in all",
-            y="times separate instances",
+            noun="requests a second",
+            y="tokens a second over separate instances' (×)",
             paper=EACH,
             default=EACH,
             series=MODELS,
@@ -186,8 +187,8 @@ STUDY = Study(
             knob="slots",
             values=(1, 2, 4, 8, 12, 16, 24, REQUESTS),
             coarse=(4, 16),
-            x="slots of both, for 32 requests",
-            y="times separate instances",
+            x="requests that either runs at once (slots), of 32",
+            y="tokens a second over separate instances' (×)",
             paper=REQUESTS,
             default=REQUESTS,
             series={"the paper's requests": {}, "a trace like Azure's": TRACED_65B},
@@ -200,8 +201,8 @@ STUDY = Study(
             knob="slots",
             values=(1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96),
             coarse=(4, 16, 64),
-            x="slots of both",
-            y="times static batches",
+            x="requests that either runs at once (slots)",
+            y="tokens a second over static batches' (×)",
             default=64,
             series={"Poisson arrivals": {}, "a trace like Azure's": TRACE},
             judged=over_static_slots,
@@ -214,7 +215,8 @@ STUDY = Study(
             values=(1, 2, 5, 10, 20, 50, 100, 200, 1000),
             coarse=(5, 50),
             x="requests a second, 48 in all",
-            y="times static batches",
+            noun="requests a second",
+            y="tokens a second over static batches' (×)",
             default=50,
             judged=over_static_at,
             log_x=True,
@@ -226,7 +228,7 @@ STUDY = Study(
         "out: alone, one after another, its 32 requests on LLaMA-65B would take 346 s, not 450. "
         "The paper was not read: its setting is that of figure 4(a) and the settings file of its "
         "authors' repository, and the half second between requests is what the figure's totals "
-        "say. The gain is as large as requests overlap: 2.7 at one in five seconds, 25 where all "
+        "say. The gain is as large as requests overlap: 2.7 at one in five seconds, 26 where all "
         "come within a second (map), and 14.4 [13.8, 15.0] where they arrive at random and not by "
         "a clock. On a trace whose prompts are longer than its answers it is 2.2 (map over "
         "slots). Ordinary continuous batching does as well: of fusion's modelled tokens a second "

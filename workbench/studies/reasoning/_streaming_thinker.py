@@ -72,7 +72,7 @@ def mask(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
     kept = {name: log.blobs[f"kept/0/{name}"].tolist() for name in ("read", "think", "upto")}
     script = while_reading(kept["read"], kept["think"], kept["upto"], APART)
     may_NN = reach(expected(config, log, 0, False).visible_NN, weights[0].layers)
-    places = range(0, len(kept["read"]), 7 if fast else 2)
+    places = range(0, len(kept["read"]), 3 if fast else 2)
     before_NV = from_scratch(*weights, script)
     leaked = missed = 0
     for place in places:

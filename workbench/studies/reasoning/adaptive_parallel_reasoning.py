@@ -28,8 +28,8 @@ REINFORCED = {"model": "countdown-reinforced"}
 BY_REWARD = Taught(REINFORCED, rivals=(IMITATED,))
 BOTH_BY_REWARD = Taught(REINFORCED, rivals=(IMITATED, SERIAL))
 NARROW = (
-    "the map says for which contexts: at 256 tokens, all that the model has, no difference can be "
-    "told (3.6 points [-0.1, 7.3], 1,000 problems), nor at 80. "
+    "128 tokens are ours, and where threads lead by most (map): at 256, all that the model has, no "
+    "difference can be told (3.6 points [-0.1, 7.3], 1,000 problems), nor at 80. "
 )
 OWN_RIVAL = (
     "The rival has a model of its own, as in the paper: the one that learnt both ways, taught a "

@@ -207,6 +207,7 @@ STUDY = Study(
             values=(56, 112, 168, 224, 320, 448),
             coarse=(112, 224, 448),
             x="tokens of all paths together; one path has room for 384 with the question",
+            noun="tokens",
             y="solved by four paths, less what one solves (share)",
             default=TOTAL,
             judged=width_wins,

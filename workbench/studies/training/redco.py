@@ -192,7 +192,8 @@ STUDY = Study(
         "and a poor one is only slow; here a plan runs as it stands or not at all. Blocks are read "
         "in the order of the checkpoint's list. Ranks take turns in one process, so their bars say "
         "what each does, not how long real ranks would wait; those of the mesh of the Megatron-LM "
-        "study hold the parts that the same rules give. Only decoders; no encoder as in T5. "
-        "Where a width does not divide by the ranks its block stays whole, as do heads."
+        "study hold the parts that the same rules give. Programs are trained by plain descent on "
+        "one batch of random tokens. Only decoders; no encoder as in T5. Where a width does not "
+        "divide by the ranks its block stays whole, as do heads."
     ),
 )

@@ -252,8 +252,8 @@ STUDY = Study(
             check=time,
             reported=Reported(1.0, "less", tolerance=SLOWER, unit="×"),
             finding="reproduced",
-            why="1.02× [1.01, 1.03] on an Intel Xeon, 1.03× [1.00, 1.06] on an AMD EPYC. Attention "
-            "goes through torch, whose calls for each piece weigh at this size; no GPU has run it",
+            why="1.01× [1.00, 1.03] on an Intel Xeon; on an AMD EPYC 1.03× [1.00, 1.06] of one day "
+            "and 0.96× [0.79, 1.16], undecided, of another; no GPU has run it",
             broken=(
                 Break({"method.fault": "twice"}, True, "every piece is done twice"),
                 Break({"method.partitions": 64}, why="pieces of 64 tokens"),

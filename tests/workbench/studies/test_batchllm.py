@@ -5,7 +5,7 @@ import pytest
 from engine.core.config import update
 from engine.core.measure import serving
 from workbench.catalogue import study
-from workbench.studies.serving._batchllm import (
+from workbench.studies.serving._batchllm.jobs import (
     JOBS,
     SORTED,
     STREAMING,

@@ -6,7 +6,8 @@ from engine.inference.policies.admission import Reserve
 from engine.inference.policies.ordering.global_prefix import GlobalPrefix
 from engine.inference.run import run
 from engine.inference.workloads.shared_prefix import SharedPrefix
-from workbench.studies.serving._batchllm import (
+from workbench.studies.serving._batchllm.group_order import DECODE_FIRST, OVER_STEP
+from workbench.studies.serving._batchllm.jobs import (
     COUNT,
     DESCRIBED,
     GROUPS,
@@ -26,7 +27,6 @@ from workbench.studies.serving._batchllm import (
     with_groups,
     with_memory,
 )
-from workbench.studies.serving._group_order import DECODE_FIRST, OVER_STEP
 from workbench.study import Break, Claim, Regime, Reported, Study
 
 WRONG_KEY = Break({"ordering.fault": "wrong_key"}, True, "the tree is built from how prompts end")

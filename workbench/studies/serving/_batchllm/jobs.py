@@ -1,4 +1,4 @@
-"""BatchLLM's claims: settings they are checked under and what each check runs."""
+"""BatchLLM's checks on jobs that share prefixes: their settings, and what each runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

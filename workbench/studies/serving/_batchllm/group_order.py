@@ -9,7 +9,7 @@ from dataclasses import replace
 from engine.core.config import update
 from engine.core.measure import serving
 from engine.inference.config import InferenceConfig
-from workbench.studies.serving._batchllm import JOBS, TRACED, over
+from workbench.studies.serving._batchllm.jobs import JOBS, TRACED, over
 from workbench.study import Break, Changes, Claim, Figure, Outcome, Regime, Reported, RunConfig
 
 STEP = 2048  # tokens of a step, as in the other described jobs

@@ -1,0 +1,1 @@
+"""BatchLLM's checks: jobs that share prefixes, and the order of their groups."""

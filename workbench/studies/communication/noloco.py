@@ -70,9 +70,9 @@ STUDY = Study(
             quick="contrary",
             fails=("small", "full"),
             why="with 30,000 parameters and 16 outer steps it ends 2 to 3% behind at every outer "
-            "momentum up to 0.5: five seeds, of weights and text, call 0.3, which is ours, undecided, "
-            "and the authors' 0.5, 2.4% [1.0, 3.7], contrary as the others (map). Replicas that "
-            "never meet are behind both",
+            "momentum up to 0.5: five seeds, of weights and text, call 0.3, which is ours, "
+            "undecided, and the authors' 0.5, 2.4% [1.0, 3.7], contrary as the others (map). "
+            "Replicas that never meet are behind both",
             broken=(
                 Break(
                     {"method.fault": "shifted"},

@@ -14,6 +14,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 SEEDS = 5
 # Rivals on the same eight devices, each with the pages that nine tenths of their memory leave.
 HOW, STEP = "engine.executor.parallelism", "engine.step_tokens"
+THRESHOLD = f"{HOW}.threshold"  # new tokens of a step above which it is shared by tokens
 STUDYS = 8192  # tokens of a step as the study has them; one that is set otherwise is everybody's
 TENSOR: Changes = {HOW: "tensor", "engine.pages": 226_000}
 TOKENS: Changes = {HOW: "sequence", "engine.pages": 117_000}
@@ -60,7 +61,7 @@ CHOSEN: dict[str, tuple[int, ...]] = {
     "four of two devices each": (4096, 16384, 4096, 2048, 512, 256, 512, 512, 512),
     "two of four devices each": (8192, 8192, 16384, 16384, 4096, 4096, 4096, 4096, 4096),
 }
-RATE, CROWD = 2.0, 32.0  # requests a second of interactive work and of a crowd
+RATE, CROWD, ALL = 2.0, 32.0, 800  # requests a second of interactive work, of a crowd; at once
 LOADS, FEW_LOADS = (1.0, 4.0, 16.0, 32.0, 64.0), (2.0, 32.0)
 # The shipped trace like Azure's: 5 requests a second, from each of `WINDOWS`.
 TRACE: Changes = {"engine.workload": {"kind": "trace", "file": "azure-like.csv", "count": 80}}
@@ -120,7 +121,7 @@ def planned(says: Parallelism) -> list[Step]:
 
 def drawn(config: FleetConfig, fast: bool, rate: float) -> list[FleetConfig]:
     """Draws of the study's requests at a load; 0: all at once."""
-    count = 800 if not rate else int(np.clip(20 * rate, 60, 400))
+    count = ALL if not rate else int(np.clip(20 * rate, 60, 400))
     load = {"engine.workload.rate": rate, "engine.workload.count": count // 4 if fast else count}
     one = update(config, {**load, "tokens": False})
     seeds = range(1 if fast else SEEDS)
@@ -143,8 +144,7 @@ def traced(config: FleetConfig, rate: float) -> list[FleetConfig]:
 
 
 def chosen(name: str, config: FleetConfig) -> Changes:
-    """The step's tokens of a way at a config's load, or at the nearest load that was searched; a
-    step that somebody set is everybody's."""
+    """A way's step at the searched load nearest to a config's; one that is set is everybody's."""
     if config.engine.step_tokens != STUDYS:
         return {STEP: config.engine.step_tokens}
     load = config.engine.workload
@@ -180,8 +180,7 @@ def told(found: dict[str, Figure]) -> str:
 def sooner(
     configs: list[FleetConfig], run: RunConfig, step: int = 0
 ) -> tuple[dict[str, Figure], Figure]:
-    """Each rival's mean time to a whole answer over ours, and tensor parallelism's to the first
-    token."""
+    """Each rival's mean time to a whole answer over ours, and by tensors to the first token."""
     ours, found = ran(configs, OURS, run, step), {}
     first = Figure.exact(1.0)
     for name, changes in RIVALS.items():
@@ -257,41 +256,44 @@ def every_load(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     return over_nearest(found, SOONER, "; ".join(words))
 
 
-def at_load(config: FleetConfig, rate: float, run: RunConfig, fast: bool) -> Outcome:
+def at_load(config: FleetConfig, rate: float, run: RunConfig, fast: bool, step: int = 0) -> Outcome:
     """At one load; the small map has one draw."""
-    ratios, _ = sooner(drawn(config, fast, rate), run)
+    ratios, _ = sooner(drawn(config, fast, rate), run, step)
     return over_nearest(list(ratios.values()), SOONER, told(ratios))
 
 
 def at_prompt(config: FleetConfig, median: float, run: RunConfig, fast: bool) -> Outcome:
     """Interactive work with other prompts."""
-    one = update(config, {"engine.workload.prompt.median": int(median)})
-    return at_load(one, RATE, run, fast)
-
-
-def with_threshold(config: FleetConfig, tokens: float) -> FleetConfig:
-    """Shared by tokens above so many."""
-    return update(config, {f"{HOW}.threshold": int(tokens)})
+    return at_load(update(config, {"engine.workload.prompt.median": int(median)}), RATE, run, fast)
 
 
 def answers_at(config: FleetConfig, tokens: float, run: RunConfig, fast: bool) -> Outcome:
-    """Interactive work under a threshold, on drawn requests."""
-    return at_load(with_threshold(config, tokens), RATE, run, fast)
+    """Interactive work where steps of more tokens than that are shared by tokens."""
+    return at_load(update(config, {THRESHOLD: int(tokens)}), RATE, run, fast)
 
 
 def tokens_at(config: FleetConfig, tokens: float, run: RunConfig, fast: bool) -> Outcome:
-    """Requests that come at once under a threshold, on drawn ones."""
-    ratios = more_tokens(drawn(with_threshold(config, tokens), fast, 0.0), run)
-    return over_nearest(list(ratios.values()), MORE, told(ratios))
+    """The same of requests that come at once."""
+    return at_once(drawn(update(config, {THRESHOLD: int(tokens)}), fast, 0.0), run)
+
+
+def tokens_of(config: FleetConfig, count: float, run: RunConfig, fast: bool) -> Outcome:
+    """So many requests that come at once, in the steps that suit the claim's."""
+    many: Changes = {"engine.workload.count": int(count)}
+    return at_once([update(one, many) for one in drawn(config, fast, 0.0)], run)
 
 
 def answers_in_steps(config: FleetConfig, tokens: float, run: RunConfig, fast: bool) -> Outcome:
     """Whole answers in a crowd where everybody's steps have so many tokens."""
-    ratios, _ = sooner(drawn(config, fast, CROWD), run, int(tokens))
-    return over_nearest(list(ratios.values()), SOONER, told(ratios))
+    return at_load(config, CROWD, run, fast, int(tokens))
 
 
 def tokens_in_steps(config: FleetConfig, tokens: float, run: RunConfig, fast: bool) -> Outcome:
     """Requests that come at once where everybody's steps have so many tokens."""
-    ratios = more_tokens(drawn(config, fast, 0.0), run, int(tokens))
+    return at_once(drawn(config, fast, 0.0), run, int(tokens))
+
+
+def at_once(configs: list[FleetConfig], run: RunConfig, step: int = 0) -> Outcome:
+    """Tokens a second of drawn requests beside the best rival."""
+    ratios = more_tokens(configs, run, step)
     return over_nearest(list(ratios.values()), MORE, told(ratios))

@@ -126,8 +126,9 @@ STUDY = Study(
             "which nothing is judged; so were the rival's drafts chosen. Pipelined three nodes and "
             "6 drafts come to 0.67 (the small check): each group's verification reads all weights, "
             "so that two groups read them twice. That specialists have 7 of 10 drafts right and "
-            "one for all 6 is our choice: where that one has 5 or less it is level, 1.00 [0.93, "
-            "1.07], and nowhere the paper's gain (map)",
+            "one for all 6 is our choice: where that one has 5 to 3 it is level, 1.00 [0.93, "
+            "1.07] to 1.02 [0.96, 1.08], with 2 a gain of 1.04 [1.02, 1.07], and nowhere the "
+            "paper's (map)",
             broken=(MISROUTED, Break(PLAIN)),
         ),
         Claim(

@@ -100,8 +100,9 @@ STUDY = Study(
             "with the brake alone: where a row is given so much power that it peaks at 79% of it, "
             "as the paper's production rows did, and answers draw above idle 0.54 of what prompts "
             "do, as its authors measured of BLOOM-176B on eight A100, both find as much room. It "
-            "rests on the peak: at 70% of the power 42% more fit and 50%, at 85% 16% and 20%; on "
-            "what answers draw little (maps). "
+            "rests on the peak: at 70% of the power 42% more fit and 50%, at 85% 16% and 20%; and "
+            "on what answers draw: at a quarter of prompts 28% and 30%, reproduced, at as much 16% "
+            "and 18%, weaker (maps). "
             "Clocks locked low never brake, but slow half of the urgent requests by more than the "
             "1% allowed. The small check has one draw of the load that swings",
             broken=(

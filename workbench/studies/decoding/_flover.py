@@ -1,6 +1,7 @@
 """Flover's claims: settings they are checked under and what each check runs."""
 
 import math
+from dataclasses import replace
 
 from engine.core.config import update
 from engine.core.events import Branch, Move, Page, Span, Token
@@ -33,7 +34,10 @@ DESCRIBED: Changes = {
 # (YJHMITWEB/Flover at d696c27): LLaMA-65B on four A100, 32 requests of 8 tokens that ask for 504,
 # one every half second. The figure does not name the half second: the totals of all four models
 # of it do (31 of them, and one request's own time), and a picture of such a run there says it.
+# Of such a clock every draw is one run: the claim is judged by arrivals at random, as often, which
+# is how its authors' page compares them a second time.
 REQUESTS, EACH = 32, 2.0  # of which so many a second
+AT_RANDOM: Changes = {"workload.burstiness": 1.0}
 LLAMA_13B: Changes = {"model": "llama-2-13b", "executor.tensor_parallel": 1}  # on one A100
 PUBLISHED: Changes = {
     **DESCRIBED,
@@ -112,14 +116,23 @@ def gain_here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Out
 
 
 def gain_described(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same loop on the virtual clock, in the paper's own setting."""
+    """The same loop on the virtual clock, in the paper's own setting, of arrivals at random; at
+    full size told of its clock, too, which is one run."""
     few: Changes = {"workload.count": FEW} if fast else {}
-    return gain(published(config, few), run_config, ALONE, SEEDS)
+    outcome = gain(published(config, few), run_config, ALONE, SEEDS)
+    if fast:
+        return outcome
+    clock = {name: PUBLISHED[name] for name in AT_RANDOM}
+    there = gain(published(config, clock), run_config, ALONE, 1).figure
+    assert there is not None
+    return replace(outcome, measured=f"{outcome.measured}; by a clock {there.value:.2f}×, one run")
 
 
 def published(config: InferenceConfig, changes: Changes) -> InferenceConfig:
-    """`config` in the paper's setting, but for the 13B model or the trace that a map's line has."""
-    told = {**PUBLISHED, **(LLAMA_13B if config.model == LLAMA_13B["model"] else {})}
+    """`config` in the paper's setting with arrivals at random, but for the 13B model or the trace
+    that a map's line has."""
+    thirteen = LLAMA_13B if config.model == LLAMA_13B["model"] else {}
+    told = {**PUBLISHED, **AT_RANDOM, **thirteen}
     if isinstance(config.workload, FromTrace):
         told = {knob: value for knob, value in told.items() if not knob.startswith("workload.")}
     return update(config, {**told, **changes})

@@ -112,9 +112,9 @@ STUDY = Study(
             "times the least loaded), of conversations caches and load as many (1.01 [0.96, 1.07]; "
             "least loaded 1.51, caches alone 3.7). By the former the finding goes. With six "
             "replicas of an 8B model on H100 and 0.5 s, all ours, it was 1.00 [0.93, 1.08], "
-            "undecided, of bursts over in a second. Four to sixteen replicas and 1 to 5 s give 0.87 to "
-            "0.91 of fewer prompts, undecided on four and at 1 and 2 s (maps; at 0.5 s nobody "
-            "serves any, since such a prompt takes 0.53 s alone). The "
+            "undecided, of bursts over in a second. Four to sixteen replicas and 1 to 5 s give "
+            "0.87 to 0.91 of fewer prompts, undecided on four and at 1 and 2 s (maps; at 0.5 s "
+            "nobody serves any, since such a prompt takes 0.53 s alone). The "
             "paper's 2.25 is of requests that keep 5 s at one rate (map: 1.00 to 0.83 here); of "
             "the rate that nine in ten keep it has 1.14 to 1.48",
             broken=(SCATTERED, Break(LEAST)),

@@ -8,6 +8,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 # The attention of BERT Base, with which the paper measures: 12 heads of 64.
 HEADS, DIM, RANKS = 12, 64, 64
+GROWN = 8  # ranks, up to which the batch is to grow
 MANY, FURTHER = 32, 27.0  # ranks, and how much further they reach than one, in the paper
 BATCH, LENGTH = 13.7, 3.0  # times those of tensor parallelism at 64 devices, in the paper
 ROOM = 2**30  # bytes; a limit, not that of the paper's devices, which hold weights too
@@ -15,19 +16,26 @@ ROOM = 2**30  # bytes; a limit, not that of the paper's devices, which hold weig
 
 def grows(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Sequences of 1024 tokens that fit a gigabyte, and the longest one, at 1 rank and at 8."""
+    return grown(config, GROWN, run_config, fast)
+
+
+def grown(config: SequenceConfig, ranks: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same at 1 rank and at so many."""
     base: Changes = {"kv_heads": HEADS, "share": 1, "dim": DIM, "causal": False, "batch": 1}
     found: dict[str, list[int]] = {"tokens": [], "batch": []}
-    for ranks in (1, 8):
-        one = update(config, {**base, "ranks": ranks, "tokens": 1024})
+    for n in (1, int(ranks)):
+        one = update(config, {**base, "ranks": n, "tokens": 1024})
         for name, sizes in found.items():
             sizes.append(longest(one, ROOM, name))
     (short, long), (few, many) = found["tokens"], found["batch"]
+    wider, longer = 15 / 16 * ranks, 0.95 * ranks**0.5
     return Outcome(
-        "8 ranks hold at least 7.5× the batch and 0.95 √8 = 2.7× the length of one",
+        f"{ranks:g} ranks hold at least {wider:g}× the batch and 0.95 √{ranks:g} = {longer:.1f}× "
+        "the length of one",
         f"{many / few:.1f}× ({few} to {many}) and {long / short:.2f}× ({short} to {long} tokens)",
-        many >= 7.5 * few and long >= 2.69 * short,
+        many >= wider * few and long >= longer * short,
         figure=Figure.exact(many / few, "×"),
-        needed=7.5,
+        needed=wider,
     )
 
 

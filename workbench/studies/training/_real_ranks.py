@@ -6,7 +6,7 @@ from engine.core.events import Level
 from engine.training.pipeline.config import PipelineConfig
 from engine.training.pipeline.executors.real import OnRanks
 from engine.training.plan.bubble import of_log
-from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, RunConfig
+from workbench.study import Break, Changes, Claim, Figure, Outcome, Regime, Reported, RunConfig
 
 REAL: Changes = {
     "passes": "given",
@@ -20,6 +20,7 @@ REAL: Changes = {
 }
 SUMS, OFF = 1e-5, 0.10  # of a gradient's largest number; of a bubble
 RUNS = 5  # of each schedule
+PASS = 0.1  # seconds of a pass, beside which what ranks lose to one another's cores weighs little
 CHUNKS = {"interleaved_1f1b": 2, "zb_v": 2}  # on each rank; of other schedules one
 KINDS = ("zb_v", "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zero_bubble_search")
 
@@ -44,11 +45,16 @@ def real_bubble(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Ou
     """Four paced ranks beside the clock that is told what each pass took, and how long on average
     a tensor was on its way and a rank from pass to pass; the mean of five runs each. A schedule
     whose whole interval is out of bounds says no for all: those after it are not run."""
+    return of_passes(config, PASS, run_config, fast)
+
+
+def of_passes(config: PipelineConfig, seconds: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of passes that take so many seconds."""
     errors = {}
     for kind in ("1f1b", "zb_h1") if fast else KINDS:
         found = []
         for _ in range(1 if fast else RUNS):
-            log = run_config(real(config, slow(kind)))
+            log = run_config(real(config, slow(kind, seconds)))
             found.append(of_log(log).of_total / of_log(log, "modelled").of_total - 1)
         error = errors[kind] = Figure.exact(found[0], "%") if fast else Figure.mean(found, "%")
         if error.low > OFF or error.high < -OFF:
@@ -68,12 +74,11 @@ def _furthest(figure: Figure) -> float:
     return max(abs(figure.low), abs(figure.high))
 
 
-def slow(kind: str) -> Changes:
-    """A schedule whose passes take a tenth of a second each: what ranks lose to one another's cores
-    weighs little beside them."""
-    seconds = 0.1 * CHUNKS.get(kind, 1)
+def slow(kind: str, seconds: float) -> Changes:
+    """A schedule whose passes take so long each, where a rank has one chunk."""
+    each = seconds * CHUNKS.get(kind, 1)
     names = ("forward", "backward_input", "backward_weight")
-    return {"schedule": kind, **{f"passes.{name}": seconds for name in names}}
+    return {"schedule": kind, **{f"passes.{name}": each for name in names}}
 
 
 def real(config: PipelineConfig, more: Changes) -> PipelineConfig:
@@ -84,6 +89,19 @@ def real(config: PipelineConfig, more: Changes) -> PipelineConfig:
     return update(config, {**REAL, **kept, **more})
 
 
+REGIMES = (
+    Regime(
+        claim="real-bubble",
+        knob="seconds of a pass",
+        values=(0.01, 0.02, 0.05, PASS, 0.2),
+        coarse=(0.01, PASS),
+        x="seconds of a pass",
+        y="measured bubble above the clock's",
+        default=PASS,
+        judged=of_passes,
+        log_x=True,
+    ),
+)
 CLAIMS = (
     Claim(
         id="exact-gradients",

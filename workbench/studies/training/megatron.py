@@ -5,6 +5,7 @@ from engine.training.pipeline.config import PipelineConfig
 from engine.training.pipeline.stage_costs.transformer import Transformer
 from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from workbench.studies.training._bubbles import CLAIMS as BUBBLES
+from workbench.studies.training._bubbles import REGIMES as SEARCHES
 from workbench.studies.training._cluster import CONTENDED, FAILING
 from workbench.studies.training._composed import CLAIMS as COMPOSED
 from workbench.studies.training._composed import COMPOSED as MESH
@@ -12,6 +13,7 @@ from workbench.studies.training._megatron import changes, rows
 from workbench.studies.training._published import CLAIMS as PUBLISHED
 from workbench.studies.training._published import REGIMES, TRILLION
 from workbench.studies.training._real_ranks import CLAIMS, REAL
+from workbench.studies.training._real_ranks import REGIMES as PASSES
 from workbench.study import Changes, Study
 
 EQUAL: Changes = {
@@ -76,7 +78,7 @@ STUDY = Study(
         *CLAIMS,
         *COMPOSED,
     ),
-    regimes=REGIMES,
+    regimes=(*REGIMES, *SEARCHES, *PASSES),
     limits=(
         "Without `executor.faults` one step, and nothing fails; with them a failure stops all, "
         "and detection takes no time of its own. On a named cluster flows share links as fluids, "

@@ -134,7 +134,7 @@ def served(config: InferenceConfig, requests: list[Request]) -> int:
 
 @cache
 def windows(count: int) -> list[np.ndarray]:
-    """Windows of the text that no model of ours has learnt from, evenly apart."""
+    """Windows of the text that no model of ours has learnt from, evenly apart, as tokens."""
     folder = find("streams/p1-0").folder
     assert folder is not None
     text = dataset("models/stdlib-5m/validation.txt").read_text("utf-8")
@@ -145,24 +145,34 @@ def windows(count: int) -> list[np.ndarray]:
 
 
 @cache
-def loss(name: str, streams: Streams, count: int) -> float:
-    """Nats a token that the engine gives those windows' own tokens, with that model."""
+def surprise(name: str, streams: Streams, count: int) -> np.ndarray:
+    """[windows, WINDOW] nats at which the engine puts each token of those windows, with that model;
+    NaN where it says none."""
     config = InferenceConfig(model=name, streams=streams, pages=256)
     requests = [Request(window, Sampling(max_tokens=1), prompt_tops=0) for window in windows(count)]
     served(config, requests)
-    told = [r.prompt_scores.logprobs_N for r in requests if r.prompt_scores is not None]
-    return -float(np.nanmean(np.concatenate(told)))
+    told = np.full((count, WINDOW), np.nan)
+    for row_N, request in zip(told, requests, strict=True):
+        if request.prompt_scores is not None:
+            said_N = request.prompt_scores.logprobs_N
+            row_N[: len(said_N)] = -said_N
+    return told
 
 
-def losses(config: InferenceConfig, kind: str, fast: bool) -> list[float]:
-    """Of the models of a kind, one of each seed."""
-    count = 24 if fast else 200
-    return [loss(f"streams/{kind}-{seed}", config.streams, count) for seed in range(SEEDS)]
+def losses(config: InferenceConfig, kind: str, fast: bool, tokens: int) -> list[float]:
+    """Nats a token over the first so many of each window, of the models of a kind, one of each
+    seed: what comes later changes nothing before."""
+    told = (
+        surprise(f"streams/{kind}-{n}", config.streams, 24 if fast else 200) for n in range(SEEDS)
+    )
+    return [float(np.nanmean(nats[:, :tokens])) for nats in told]
 
 
-def below(config: InferenceConfig, kind: str, rival: str, fast: bool) -> Figure:
+def below(
+    config: InferenceConfig, kind: str, rival: str, fast: bool, tokens: int = WINDOW
+) -> Figure:
     """By how many nats a token models of a kind are below those of a rival, of each seed a pair."""
-    ours, theirs = losses(config, kind, fast), losses(config, rival, fast)
+    ours, theirs = (losses(config, each, fast, tokens) for each in (kind, rival))
     return Figure.mean([b - a for a, b in zip(ours, theirs, strict=True)], "nats")
 
 
@@ -183,13 +193,30 @@ def falls(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome
 
 def equal_parameters(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Four streams against a plain model wider by what prefixes and mixing have in parameters."""
-    return _lower(below(config, "p4", "wide", fast), "a plain model of as many parameters")
+    return equal_within(config, WINDOW, run_config, fast)
+
+
+def equal_within(
+    config: InferenceConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of windows of so many tokens."""
+    figure = below(config, "p4", "wide", fast, int(tokens))
+    return _lower(figure, "a plain model of as many parameters")
 
 
 def logarithm(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """What four streams gain less what two do, both against one."""
-    figure = below(config, "p4", "p2", fast)
-    two = below(config, "p2", "p1", fast)
+    return again_within(config, WINDOW, run_config, fast)
+
+
+def again_within(
+    config: InferenceConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of windows of so many tokens."""
+    figure, two = (
+        below(config, more, fewer, fast, int(tokens))
+        for more, fewer in (("p4", "p2"), ("p2", "p1"))
+    )
     return Outcome(
         "two more streams gain again",
         f"the first doubling {two.value:.3f} nats ({two.low:.3f} to {two.high:.3f}), the second "

@@ -16,7 +16,7 @@ from engine.core.errors import BadInput
 from engine.core.log import Log
 from engine.core.names import suggest
 from engine.core.run import Live
-from workbench.claim import Changes, Claim, Outcome, RunConfig
+from workbench.claim import Changes, Check, Claim, Outcome, RunConfig
 from workbench.finding import Figure, Finding
 
 # What judges a value: (config, value, run_config, fast) -> Outcome
@@ -185,8 +185,22 @@ def judged(
     """The outcome at one value of the knob."""
     if regime.judged is not None:
         return regime.judged(config, value, run, fast)
-    whole = {knob.path: knob.type for knob in knobs(config)}.get(regime.knob) == "int"
-    return claim.check(update(config, {regime.knob: int(value) if whole else value}), run, fast)
+    return claim.check(_at(config, regime.knob, value), run, fast)
+
+
+def in_runs(check: Check, knob: str) -> At:
+    """The check with the knob set in each of its runs, where it sets the knob there itself."""
+
+    def judged(config: Any, value: float, run: RunConfig, fast: bool) -> Outcome:
+        return check(config, lambda turned: run(_at(turned, knob, value)), fast)
+
+    return judged
+
+
+def _at(config: Config, path: str, value: float) -> Config:
+    """A config with a knob at a value, a whole number where the knob is one."""
+    whole = {knob.path: knob.type for knob in knobs(config)}.get(path) == "int"
+    return update(config, {path: int(value) if whole else value})
 
 
 def sentence(

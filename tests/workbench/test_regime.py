@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Level
 from tests.workbench.toy import TOY
-from workbench.regime import Point, Regime, RegimeMap, draw, named, sentence
+from workbench.regime import Point, Regime, RegimeMap, draw, in_runs, named, sentence
 from workbench.study import Claim, Figure, Outcome, Reported
 
 
@@ -29,6 +30,15 @@ def made(holds, values=(1, 2, 3, 4)):
         for value, each in zip(values, holds, strict=True)
     )
     return RegimeMap("low over count", points, "here", True)
+
+
+def test_a_knob_that_a_check_sets_itself_is_turned_in_its_runs():
+    def sized(config, run, fast):
+        return enough(update(config, {"count": 9}), run, fast)
+
+    regime = replace(OVER, judged=in_runs(sized, "count"))
+    seen = draw(regime, replace(CLAIM, check=sized), TOY.config, TOY.run_config(), "here", True)
+    assert [(p.value, p.figure.value) for p in seen.points] == [(1, 0), (5, 4), (9, 8)]
 
 
 def test_the_claim_is_judged_at_each_value():

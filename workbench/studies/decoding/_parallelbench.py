@@ -140,6 +140,11 @@ def foretold(config: DiffusionConfig, run_config: RunConfig, fast: bool) -> Outc
     for task in TOGETHER:
         logs = [run_config(sized(config, at_once(task, n), fast)) for n in (1, 2, 64)]
         off += np.mean([_off(log) for log in logs], axis=0).tolist()
+    return within_a_twentieth(off)
+
+
+def within_a_twentieth(off: list[float]) -> Outcome:
+    """Whether the bound tells the share of valid answers, by how far off it is of each prompt."""
     figure = Figure.mean(off, "%")
     return Outcome(
         "the bound tells the share of valid answers within a twentieth",
@@ -173,6 +178,14 @@ def one_threshold(config: DiffusionConfig, run_config: RunConfig, fast: bool) ->
         f"{kept.high:.1%})",
         holds=seen.holds and kept.low >= KEPT,
     )
+
+
+def foretold_of(
+    config: DiffusionConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """`foretold` of one task and one number of tokens in a step."""
+    log = run_config(sized(config, at_once(config.task, int(tokens)), fast))
+    return within_a_twentieth(_off(log))
 
 
 def at(name: str) -> At:

@@ -210,6 +210,16 @@ STUDY = Study(
             default=0.8,
             judged=at("held", over_fewer_steps),
         ),
+        Regime(
+            claim="frame-rate",
+            knob="held",
+            values=(0.0, 0.25, 0.5, 0.8, 0.9, 1.0),
+            coarse=(0.0, 0.8),
+            x="probability that a player holds the action",
+            y="frames a second over those without speculation (×)",
+            default=0.8,
+            judged=at("held", frame_rate),
+        ),
     ),
     limits=(
         "The paper's abstract alone was read: how its speculative frames see one another is our "

@@ -8,7 +8,18 @@ from engine.core.log import Log
 from engine.kernels.experiments.stream.config import StreamConfig
 from engine.kernels.experiments.stream.operations import OPERATIONS
 from engine.kernels.experiments.stream.run import WRONG, run
-from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, RunConfig, Study
+from workbench.regime import in_runs
+from workbench.study import (
+    Break,
+    Changes,
+    Claim,
+    Figure,
+    Outcome,
+    Regime,
+    Reported,
+    RunConfig,
+    Study,
+)
 
 LARGE: Changes = {"length": 2**24, "repeats": 12}
 LARGER: Changes = {"length": 2**24, "repeats": 40}
@@ -154,6 +165,24 @@ STUDY = Study(
                 Break({"length": 2**14}, why="vectors that caches hold"),
             ),
         ),
+    ),
+    regimes=tuple(
+        Regime(
+            claim,
+            "length",
+            tuple(2.0**power for power in (12, 14, 16, 18, 20, 22, 24, 26)),
+            x="numbers of a vector, 8 bytes each",
+            y=y,
+            coarse=(2.0**14, 2.0**24),
+            default=2.0**24,
+            judged=in_runs(check, "length"),
+            log_x=True,
+            noun="numbers",
+        )
+        for claim, check, y in (
+            ("native-bandwidth", native_bandwidth, "bandwidth over the native loop's (×)"),
+            ("written-past-caches", written_past_caches, "time of plain stores over ours (×)"),
+        )
     ),
     limits=(
         "Bandwidth is by STREAM's count: 16 bytes an element for copy and scale, 24 for add and "

@@ -16,6 +16,7 @@ from engine.training.quantisation.ternary_lookup import (
     TernaryConfig,
     run,
 )
+from workbench.regime import in_runs
 from workbench.study import (
     Break,
     Changes,
@@ -185,6 +186,18 @@ STUDY = Study(
             coarse=(1.0, 2.0, 4.0),
             default=4.0,
             noun="ports",
+        ),
+        Regime(
+            "faster",
+            "rows",
+            (1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+            x="rows multiplied at once",
+            y="time of the int8 product over ours (×)",
+            coarse=(1.0, 8.0),
+            default=1.0,
+            judged=in_runs(faster, "rows"),
+            log_x=True,
+            noun="rows",
         ),
     ),
     limits=(

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from engine.core.config import Config
+from engine.core.config import Config, renamed
 from engine.core.log import Log
+from widgets.knobs.config_text import changes
 from workbench.finding import Figure, Finding, Reach, Reported, finding, reach, told
 from workbench.machine_load import MachineLoad
 
@@ -19,6 +20,7 @@ Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.
 RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its end
 
 BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
+NAMED = 3  # knobs that a caution names
 UNTRIED = "not yet held against a figure of the paper"
 SHORT = "short of the paper's figure"  # of one that holds
 Size: TypeAlias = Literal["small", "full"]  # of a setting that a claim is judged at
@@ -37,6 +39,7 @@ class Outcome:
     """What a check came to: what had to hold and what was seen, as short text with units.
 
     `figure`: the number it was judged by, with its interval; `needed`: the number it had to reach.
+    `unheeded`: knobs that somebody set and that no run of the check had.
     """
 
     expected: str
@@ -45,19 +48,26 @@ class Outcome:
     other_work: float = 0.0  # share of the processors that other programs had; of timed claims
     figure: Figure | None = None
     needed: float | None = None
+    unheeded: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "holds", bool(self.holds))  # NumPy's is not JSON's
 
     @property
     def caution(self) -> str:
-        """What to know of a timed claim judged on a busy machine; "" otherwise."""
-        if self.other_work <= BUSY:
-            return ""
-        return (
-            f"other programs took {self.other_work:.0%} of the processors meanwhile: "
-            "check again on a quiet machine"
-        )
+        """What to know of a claim judged in a setting of its own, not in the one that somebody set,
+        and of a timed one judged on a busy machine; "" otherwise."""
+        said = []
+        if self.unheeded:
+            more = f" and {len(self.unheeded) - NAMED} more" if len(self.unheeded) > NAMED else ""
+            knobs = ", ".join(self.unheeded[:NAMED]) + more
+            said.append(f"judged in the claim's own setting: no run had {knobs} as set")
+        if self.other_work > BUSY:
+            said.append(
+                f"other programs took {self.other_work:.0%} of the processors meanwhile: "
+                "check again on a quiet machine"
+            )
+        return "; ".join(said)
 
 
 Check: TypeAlias = Callable[[Any, RunConfig, bool], Outcome]
@@ -235,11 +245,29 @@ class Claim:
         return not own.low <= other.value <= own.high
 
 
-def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
-    """The outcome of a claim; a timed one's says how busy others kept the machine."""
+def judge(
+    claim: Claim, config: Config, run: RunConfig, fast: bool, own: Config | None = None
+) -> Outcome:
+    """The outcome of a claim; a timed one's says how busy others kept the machine. `own`: the
+    study's config; the outcome says what was set beside it and no run of the check had."""
+    turned = {} if own is None else changes(config, own)
+    missed: list[set[str]] = []
+
+    def seen(each: Config) -> Log:
+        missed.append({path for path in turned if not _stands(config, each, path)})
+        return run(each)
+
     with MachineLoad() as other:
-        outcome = claim.asked(config, run, fast)
+        outcome = claim.asked(config, seen if turned else run, fast)
+    lost = set.intersection(*missed) if missed else set()
+    outcome = replace(outcome, unheeded=tuple(path for path in turned if path in lost))
     return replace(outcome, other_work=other.share) if claim.timed else outcome
+
+
+def _stands(config: Config, other: Config, path: str) -> bool:
+    """Whether a knob of `config` is in `other` as it is there; of a policy, its kind."""
+    mine, theirs = renamed(config, path)[1], renamed(other, path)[1]
+    return type(mine) is type(theirs) if isinstance(mine, Config) else bool(mine == theirs)
 
 
 def breaks_that_pass(

@@ -146,7 +146,7 @@ def check(
     config = study.configured(changes or {})
     run, machine = study.run_config(seed), here()
     for claim in (claim for claim in study.claims if grade in (None, claim.grade)):
-        yield Verdict(study.slug, claim, judge(claim, config, run, fast), machine)
+        yield Verdict(study.slug, claim, judge(claim, config, run, fast, study.config), machine)
 
 
 def here() -> str:

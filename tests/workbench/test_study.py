@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
+from engine.core.config import update
 from engine.core.errors import BadInput
+from engine.inference.config import InferenceConfig
 from tests.workbench.toy import TOY
 from workbench.claim import breaks_that_pass, judge
 from workbench.study import Break, Claim, Figure, Outcome, Reported, check
@@ -22,6 +24,39 @@ def test_claims_of_one_grade_are_judged_or_all():
 def test_a_grade_that_there_is_none_of_is_refused():
     with pytest.raises(BadInput, match="grade 'exactly': one of exact, measured"):
         list(check(TOY, grade="exactly"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, ""),
+        ({"order": "down"}, ""),  # a run of the check has it, another not
+        ({"count": 9}, "no run had count as set"),
+        ({"count": 9, "order": "down", "wait": 0.001}, "no run had count, wait as set"),
+        ({"count": 7}, ""),  # as the claim's own setting has it
+    ],
+)
+def test_what_is_set_and_no_run_of_a_check_has_is_told(changes, told):
+    def in_its_own_setting(config, run, fast):
+        run(update(config, {"count": 7, "wait": 0.0}))
+        run(update(config, {"count": 7, "wait": 0.0, "order": "up"}))
+        return Outcome("any", "any", True)
+
+    described = dataclasses.replace(OTHER, check=in_its_own_setting)
+    [verdict] = check(dataclasses.replace(TOY, claims=(described,)), changes)
+    assert verdict.row()["caution"] == verdict.outcome.caution
+    assert verdict.outcome.caution.endswith(told) and bool(verdict.outcome.caution) == bool(told)
+
+
+def test_of_a_policy_it_is_the_kind_that_counts():
+    def of_two_rows(config, run, fast):
+        run(update(config, {"batching.size": 2}))
+        return Outcome("any", "any", True)
+
+    own = InferenceConfig()
+    static = update(own, {"batching": "static_batch", "batching.size": 3})
+    claim = dataclasses.replace(OTHER, check=of_two_rows)
+    assert judge(claim, static, lambda config: None, True, own).unheeded == ("batching.size",)
 
 
 def highest(config, run, fast):

@@ -151,6 +151,6 @@ def judge_over(
         of = f"the training from seed {training}" if training != OWN else "the shipped training"
         tell(f"judging {study.slug} / {claim.id} of {of} …")
         config = study.configured({**changes, **where})
-        judged.append((training, judge(claim, config, run, fast)))
+        judged.append((training, judge(claim, config, run, fast, study.configured(where))))
     lacks = "" if len(had) == count else f"{len(had)} of {count} trainings were had"
     return OverTrainings(study.slug, claim, fast, count, tuple(judged), again, lacks, here())

@@ -120,7 +120,7 @@ class Verdicts:
 
         while (found := self._next()) is not None:
             id, config, fast = found
-            verdict = _judge(self.standings[id].claim, config, run, fast)
+            verdict = _judge(self.standings[id].claim, config, run, fast, self.study.config)
             with self._lock:
                 if self._stopped and verdict["state"] == "failed":
                     was = self.standings[id]
@@ -137,9 +137,9 @@ class Verdicts:
             self._waiting.clear()
 
 
-def _judge(claim: Claim, config: Config, run: Any, fast: bool) -> Mapping[str, Any]:
+def _judge(claim: Claim, config: Config, run: Any, fast: bool, own: Config) -> Mapping[str, Any]:
     try:
-        return {"state": "judged", "outcome": judge(claim, config, run, fast)}
+        return {"state": "judged", "outcome": judge(claim, config, run, fast, own)}
     except BadInput as fault:
         return {"state": "failed", "fault": str(fault)}
     except Exception as fault:  # a check that breaks is shown as broken; the page lives on

@@ -120,9 +120,10 @@ STUDY = Study(
             paper="50-180% less efficient in dedicated hardware (abstract)",
             reported=Reported(0.5, none=0.0, unit="%"),
             finding="reproduced",
-            why="counted from textbook parts, not synthesised; the figure is that of a fixed-point "
-            "sum, its range that of three accumulators: a float16 sum takes a third more than "
-            "INT8's, short of the paper's 50% to 180%",
+            why="counted from textbook parts, not synthesised, over three accumulators; the figure "
+            "is the middle one's, a fixed-point sum's, twice INT8's, and the finding rests on that "
+            "choice: a float32 sum's 166% is in the paper's 50% to 180%, too, a float16 sum's 32% "
+            "is weaker. INT8's own sum is of 32 bits beside each",
             grade="modelled",
             check=dearer,
             broken=(

@@ -13,6 +13,7 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.paths import dataset
 from engine.inference.config import InferenceConfig
+from engine.models.loading.find import beside as lying_beside
 from workbench.regime import At
 from workbench.studies._read import said_by
 from workbench.study import Changes, Figure, Outcome, RunConfig
@@ -42,13 +43,11 @@ DEVICES = 4  # of the target
 RENT = 0.15  # of a node, in those of one of the target's devices
 GENERAL = 0.6  # modelled drafts of one model for all requests that are right …
 SPECIAL = 0.7  # … and of a specialist (the policy's default)
-LENGTHS = (2, 3, 4, 6)  # drafts a step among which both sides have their best
-BRANCHES = (1, 2)  # side by side
+LENGTHS, BRANCHES = (2, 3, 4, 6), (1, 2)  # drafts a step, and side by side, to choose from
 MORE = (2, 4, 6, 8, 12)  # drafts of nodes
 ADAPTIVE: Changes = {"speculation.adaptive": True, "speculation.tokens": MORE[-1]}
 SEEDS = 5
-UNTRIED = 2000  # seed of the draw that both sides are chosen by: they are judged by others
-CHOOSING = 1  # such draws
+UNTRIED, CHOOSING = 2000, 1  # seed and number of draws to choose by: others judge both sides
 
 
 def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -98,8 +97,10 @@ def above_one(config: InferenceConfig, run: RunConfig, fast: bool, each: int = 7
     """Tokens a verification, over those with the model that is the best for all requests alone."""
     text = asked(4 if fast else each, config.seed)
     here = update(config, {"workload": text, "sampling.max_tokens": 16 if fast else 32})
-    ours = accepted(run(here))
-    theirs = {name: accepted(run(alone_with(here, name))) for name in MODELS}
+    how = here.speculation.collaborates
+    models = [lying_beside(here.model, name) for name in (how.models if how else MODELS)]
+    ours = accepted(run(update(here, {"speculation.models": models}) if how else here))
+    theirs = {name: accepted(run(alone_with(here, name))) for name in models}
     most = max(theirs, key=lambda name: sum(theirs[name]))
     return judged(f"more than {most} alone", Figure.ratio(ours, theirs[most]), noun="requests")
 

@@ -26,7 +26,7 @@ from workbench.studies.decoding._batch_speculative import (
     share_at,
 )
 from workbench.studies.decoding._exspec import APART, LEVEL_CLAIMS, LEVEL_REGIMES
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
 LUCKY = Break(
     {"speculation.fault": "one_length"},
@@ -44,7 +44,7 @@ SHIFTED = Break(
     mechanism=True,
     why="each draft is held against the token after its own, so that hardly one is kept",
 )
-
+PAIR = Taught({"model": "stdlib-5m", "speculation.model": "stdlib-draft-1m"})
 
 STUDY = Study(
     slug="batch-speculative",
@@ -154,6 +154,7 @@ STUDY = Study(
             paper="speculative decoding speeds up inference by verifying in parallel (abstract)",
             grade="measured",
             timed=True,
+            taught=PAIR,
             check=here,
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",

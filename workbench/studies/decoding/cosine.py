@@ -29,7 +29,7 @@ from workbench.studies.decoding._cosine import (
     same_answers,
     throughput,
 )
-from workbench.study import Break, Changes, Claim, Regime, Reported, Study
+from workbench.study import Break, Changes, Claim, Regime, Reported, Study, Taught
 
 NODES: Changes = {
     **DESCRIBED,
@@ -50,6 +50,7 @@ TAKEN_IN_TURN = Break(
 )
 TOGETHER = Break(IN_TURN, why="nodes wait for the target and the target for them, as one group")
 
+TAUGHT = Taught({"model": "stdlib-5m"}, rivals=MODELS)
 STUDY = Study(
     slug="cosine",
     driver=run,
@@ -97,6 +98,7 @@ STUDY = Study(
             sentence="Models that draft together have more accepted than the best of them alone.",
             paper="confidence-based token fusion ensures high-quality draft generation (abstract)",
             grade="measured",
+            taught=TAUGHT,
             check=above_one,
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",

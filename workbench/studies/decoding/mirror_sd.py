@@ -22,7 +22,7 @@ from workbench.studies.decoding._mirror_sd import (
     same_answers,
     with_candidates,
 )
-from workbench.study import Break, Changes, Claim, Regime, Reported, Study
+from workbench.study import Break, Changes, Claim, Regime, Reported, Study, Taught
 
 # The least that the paper's "multiple tokens per step" of its streaming draft can mean.
 STREAMED = 2
@@ -63,6 +63,7 @@ SHIFTED = Break(
     why="each draft is held against the token after its own, so that hardly one is kept",
 )
 
+PAIR = Taught({"model": "stdlib-5m", "speculation.model": "stdlib-draft-1m"})
 STUDY = Study(
     slug="mirror-sd",
     driver=run,
@@ -123,6 +124,7 @@ STUDY = Study(
             "does by itself.",
             paper="branch-complete rollouts from early-exit signals (abstract)",
             grade="measured",
+            taught=PAIR,
             check=foreseen,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",

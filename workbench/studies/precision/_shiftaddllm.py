@@ -6,7 +6,7 @@ from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
 from engine.kernels.quantised import lookup
-from engine.models.loading.find import find
+from engine.models.loading.find import beside, find
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.training.quantisation.shift_add import (
     LOOKUP,
@@ -24,8 +24,9 @@ from engine.training.quantisation.shift_add import (
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 EXACT = 2e-6  # relative: float32 sums of some hundred products
+LARGER = "stdlib-5m"
 FULL: Changes = {
-    "model": "stdlib-5m", "blocks": 6, "windows": 48, "length": 64, "seen": 2048
+    "model": LARGER, "blocks": 6, "windows": 48, "length": 64, "seen": 2048
 }  # fmt: skip
 ALONE: Changes = {"blocks": 0, "size": 1024, "repeats": 1}  # a layer by itself; papers' are larger
 # Models whose memory is counted, by their parameters in billions: the less, the more of them are
@@ -34,8 +35,8 @@ DESCRIBED = {7: "llama-2-7b", 13: "llama-2-13b", 70: "llama-2-70b"}
 
 
 def sized(config: ShiftAddConfig, fast: bool) -> ShiftAddConfig:
-    """The config a claim is judged at."""
-    return config if fast else update(config, FULL)
+    """The config a claim is judged at; the larger model lies beside the config's."""
+    return config if fast else update(config, {**FULL, "model": beside(config.model, LARGER)})
 
 
 def points(theirs_W: np.ndarray, ours_W: np.ndarray) -> Figure:

@@ -14,8 +14,9 @@ from workbench.studies.precision._fp8_vs_int8 import (
     well_behaved,
     when_trained,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
+TAUGHT = Taught({"model": "stdlib-5m"})
 STUDY = Study(
     slug="fp8-vs-int8",
     driver=run,
@@ -79,6 +80,7 @@ STUDY = Study(
             "ranges by the largest magnitude, where nothing is cut off, it is 0.0018 "
             "[-0.0027, 0.0063]",
             grade="measured",
+            taught=TAUGHT,
             check=no_worse,
             broken=(Break({"coarse": True}, True, "integers keep four bits"),),
         ),
@@ -90,6 +92,7 @@ STUDY = Study(
             finding="reproduced",
             why="layers of one small model; INT8 is ahead on most of them all the same",
             grade="measured",
+            taught=TAUGHT,
             check=by_layer,
             broken=(Break({"evenly": True}, True, "a float's values lie evenly: no exponent"),),
         ),
@@ -108,6 +111,7 @@ STUDY = Study(
             "no there. E4M3 gains a tenth of a decibel by training, INT8 less, and at larger "
             "learning rates it loses; the abstract states no figure",
             grade="measured",
+            taught=TAUGHT,
             check=when_trained,
             broken=(
                 Break({"coarse": True}, True, "integers keep four bits"),

@@ -5,6 +5,7 @@ from workbench.studies.precision._shiftaddllm import (
     DESCRIBED,
     EXACT,
     FULL,
+    LARGER,
     as_fast,
     at_bits,
     both,
@@ -18,10 +19,11 @@ from workbench.studies.precision._shiftaddllm import (
     smaller,
     smaller_of,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.study import Break, Claim, Regime, Reported, Study, Taught
 
 BACKWARDS = Break({"fault": "backwards"}, True, "what a column errs goes on with the wrong sign")
 BYTES = Break({"fault": "bytes"}, True, "a sign takes a byte: codes are not packed")
+TAUGHT = Taught({"model": "stdlib-draft-1m"}, rivals=(LARGER,))  # which is judged at full size
 
 STUDY = Study(
     slug="shiftaddllm",
@@ -71,6 +73,7 @@ STUDY = Study(
             "56) and binary codes by row (58), which the paper stands beside; of a smaller model "
             "the interval holds both sides",
             grade="measured",
+            taught=TAUGHT,
             check=lower_at_two,
             broken=(BACKWARDS,),
         ),
@@ -98,6 +101,7 @@ STUDY = Study(
             "as much memory for scales is within a point; of a smaller model the interval holds "
             "both sides",
             grade="measured",
+            taught=TAUGHT,
             check=lower_at_three,
             broken=(BACKWARDS,),
         ),
@@ -125,6 +129,7 @@ STUDY = Study(
             finding="reproduced",
             why="the abstract states no figure",
             grade="measured",
+            taught=TAUGHT,
             check=both,
             broken=(BACKWARDS, Break({"objective": "weights alone"}, why="weights alone")),
         ),
@@ -151,6 +156,7 @@ STUDY = Study(
             fails=("small", "full"),
             why="half a point lower, and the interval holds none; the abstract states no figure",
             grade="measured",
+            taught=TAUGHT,
             check=given,
             broken=(Break({"fault": "least first"}, True, "the least sensitive have most bits"),),
         ),

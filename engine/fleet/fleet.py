@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from engine.core.events import AnyEvent, Mark
 from engine.fleet.autoscaler import Autoscaler
+from engine.fleet.beginnings import Beginnings
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.fetches import Fetches
@@ -28,7 +29,6 @@ from engine.fleet.migration import leaving
 from engine.fleet.pools.pools import Place
 from engine.fleet.recording import Recording
 from engine.fleet.replica import Replica
-from engine.fleet.routers.router import Asked
 from engine.fleet.timeline import Timeline
 from engine.fleet.transfers import Wires
 from engine.inference.requests.request import Request
@@ -59,6 +59,7 @@ class Fleet:
         scaled = config.scaling, self.replicas, self.timeline, self.journeys, emit
         self.scaler = Autoscaler(*scaled, self._changed)
         self.alive = self.scaler.serving()
+        self.beginnings = Beginnings(config.router)
         self.recovery, self.moving = Recovery(config.faults.kill_at), config.router.moving
         if config.faults.kill >= 0:
             self.timeline.at(config.faults.kill_at, self._kill, config.faults.kill)
@@ -114,7 +115,8 @@ class Fleet:
         if why:
             self._refuse(journey, why)
             return
-        asked = Asked(journey.number, journey.known, config.engine.seed, self.timeline.now)
+        journey.key = self.beginnings.key(journey.known, len(loads))
+        asked = journey.asking(config.engine.seed, self.timeline.now)
         journey.place = config.pools.place(asked, loads, config.replicas, config.router)
         if journey.left == 1:  # there is no second token to decode
             journey.place = Place(journey.place.prefill, journey.place.prefill)

@@ -8,6 +8,7 @@ import numpy as np
 from engine.fleet.life import Life
 from engine.fleet.pools.pools import Place
 from engine.fleet.replica import Replica
+from engine.fleet.routers.router import Asked
 from engine.inference.requests.request import Request
 
 
@@ -19,6 +20,7 @@ class Journey:
     number: int  # order of arrival
     row: Life
     known: np.ndarray  # prompt and answer so far, as it was last given to a replica
+    key: int = 0  # the hash of its beginning that its router knows it by
     where: str = "router"  # "fetch", "prefill", "link", "decode" (or both phases), "over"
     place: Place = Place(-1, -1)
     sent: np.ndarray | None = None  # pages at the prefilling replica, held until they are sent
@@ -32,6 +34,10 @@ class Journey:
     def left(self) -> int:
         """Tokens of its answer that are still to come."""
         return len(self.asked.prompt) + self.asked.sampling.max_tokens - len(self.known)
+
+    def asking(self, seed: int, now: float) -> Asked:
+        """It as routers see it."""
+        return Asked(self.number, self.known, seed, now, self.key)
 
     def on_its_way(self, replica: int) -> bool:
         """Whether its cache is on the way from or to a replica."""

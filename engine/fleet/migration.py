@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from engine.fleet.journey import Journey
 from engine.fleet.replica import Replica
-from engine.fleet.routers.router import Asked, Load, Router
+from engine.fleet.routers.router import Load, Router
 
 BATCH = 8  # requests looked at, the last that came first
 
@@ -27,7 +27,7 @@ def leaving(
     waiting = [each for each in reversed(replica.given.values()) if not each.started][:BATCH]
     for request in waiting:
         journey = journeys[request.id]
-        asked = Asked(journey.number, journey.known, seed, replica.timeline.now)
+        asked = journey.asking(seed, replica.timeline.now)
         target = router.moves(asked, replica.load, loads)
         if target is not None and replica.withdraw(request):
             yield journey, target

@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     prompt: np.ndarray  # int32 tokens
     seed: int  # of the run: draws depend on it and on `number`
     now: float = 0.0  # seconds
+    key: int = 0  # the hash of its beginning that it is known by, of those its router makes
 
     def draw(self, place: int, count: int) -> int:
         """A number below `count`, of this request's `place`-th draw."""
@@ -45,6 +46,15 @@ class Router(Policy):
     """Which of several replicas gets a request."""
 
     folder = "engine.fleet.routers"
+
+    @property
+    def remembered(self) -> int:
+        """Requests whose beginnings are counted."""
+        return 0
+
+    def keys(self, prompt: np.ndarray) -> tuple[int, ...]:
+        """Hashes of a prompt's beginnings, of the shortest first; none by default."""
+        return ()
 
     @abstractmethod
     def route(self, asked: Asked, loads: Sequence[Load]) -> Load:

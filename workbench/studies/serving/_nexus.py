@@ -14,7 +14,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
 REQUESTS, MAPPED = 200, 40  # of a draw at full size, and in maps
-FEWER = 20  # of the small check's one
+FEWER, LONGER = 20, 60  # of the small check's one, and of that between tokens
 # The rival: one step at a time, answers and a chunk of prompts together, first come first served.
 CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
 FEW_CHUNKS = (512, 8192)  # of the small check, and of maps
@@ -143,8 +143,13 @@ def closer(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = F
     """Mean time between tokens of the strongest rival with one step at a time over ours."""
     few = fast or mapped
     chunks = SMALLEST if few else SMALLER
-    rivals = {**{f"chunks of {tokens}": chunked(tokens) for tokens in chunks}, **undivided(few)}
-    found = over_works(works(config, fast, mapped), rivals, run, between_tokens)
+    rivals = {f"chunks of {tokens}": chunked(tokens) for tokens in chunks}
+    asked = works(config, fast, mapped)
+    if fast and not mapped:  # of more requests, as prompts wait by then, beside the nearest alone
+        asked = {DRAWN: [update(config, {"workload.count": LONGER})]}
+    else:
+        rivals |= undivided(few)
+    found = over_works(asked, rivals, run, between_tokens)
     return over_strongest(
         found, "tokens come closer together than by chunked prefill, its chunk chosen for that"
     )

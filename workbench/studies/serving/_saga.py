@@ -8,7 +8,6 @@ from engine.core.config import update
 from engine.core.log import Log
 from engine.fleet.agents import TASK_COLUMNS, TASKS, AgentsConfig
 from engine.fleet.measure import columns
-from workbench.regime import At
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
@@ -17,7 +16,6 @@ JUDGED = 4  # of them where tenants are judged, whose load takes most steps to p
 # Seconds a step beside its pauses, in the mean of its task: 67.3% of all tasks keep to these on the
 # least loaded of four replicas without a cache, as of the paper's vLLM (draws 100 to 104).
 STEPS = {"coding": 5.4, "browsing": 8.0}
-MAPPED_STEP = 5.0  # of maps of tasks that fill the fleet; assumed
 SMALL_STEP = 1.0  # of small tasks: set after small runs were seen, so that the break shows there
 OFFLINE: Changes = {"foresight": "true"}
 REQUESTS: Changes = {
@@ -28,6 +26,7 @@ RIVALS: dict[str, Changes] = {
     "caches alone": {**REQUESTS, "router": "prefix_aware", "router.balance": 0.0},
     "least loaded": {**REQUESTS, "router": "least_loaded"},
 }
+CACHED = {"caches alone": RIVALS["caches alone"]}
 SMALL: Changes = {"tokens": False}
 RATE = 0.6  # tasks a second of a replica that fill it, and more
 CALM = 0.16  # four fifths of what it answers (half of those that came at once, draws 100 to 102)
@@ -131,7 +130,7 @@ def lasted(log: Log) -> float:
     return float((tasks(log)["ended"] - tasks(log)["arrival"]).mean())
 
 
-def _near_optimum(loads: dict[str, AgentsConfig], run: RunConfig, fast: bool) -> Outcome:
+def missing(loads: dict[str, AgentsConfig], run: RunConfig, fast: bool) -> Outcome:
     """Tokens missed over those that Bélády's rule misses, which knows every pause, on the workload
     where that is more; on each less than those of least recently used, which comes within the
     paper's bound, too, where memory is not scarce enough."""
@@ -159,7 +158,7 @@ def _near_optimum(loads: dict[str, AgentsConfig], run: RunConfig, fast: bool) ->
     )
 
 
-def _sooner(
+def quicker(
     loads: dict[str, AgentsConfig], run: RunConfig, fast: bool, rivals: dict[str, Changes]
 ) -> Outcome:
     """Time of a task under request-level scheduling over ours, beside the strongest rival on the
@@ -197,8 +196,8 @@ def attained(config: AgentsConfig, run: RunConfig, fast: bool) -> Outcome:
     where that is less; in order of arrival and by requests' fair share beside it."""
     if fast:
         loads = settings(update(config, FLOODED), True)
-        return _attained(loads, {"small": SMALL_STEP}, run, True, ALONE)
-    return _attained(tenanted(config, JUDGED), STEPS, run, False, ORDERS)
+        return keeping(loads, {"small": SMALL_STEP}, run, True, ALONE)
+    return keeping(tenanted(config, JUDGED), STEPS, run, False, ORDERS)
 
 
 def shares(values: list[float]) -> Figure:
@@ -209,7 +208,7 @@ def shares(values: list[float]) -> Figure:
     return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))
 
 
-def _attained(
+def keeping(
     loads: dict[str, AgentsConfig], steps: dict[str, float], run: RunConfig, fast: bool,
     orders: dict[str, Changes],
 ) -> Outcome:  # fmt: skip
@@ -240,61 +239,11 @@ def _attained(
 
 
 def near_optimum(config: AgentsConfig, run: RunConfig, fast: bool) -> Outcome:
-    """`_near_optimum` on two replicas, or on small tasks."""
-    return _near_optimum(settings(config, fast), run, fast)
+    """`missing` on two replicas, or on small tasks."""
+    return missing(settings(config, fast), run, fast)
 
 
 def sooner(config: AgentsConfig, run: RunConfig, fast: bool) -> Outcome:
-    """`_sooner` on small tasks, or on the paper's fleet."""
+    """`quicker` on small tasks, or on the paper's fleet."""
     loads = settings(config, True) if fast else fleets(config, FLEET)
-    return _sooner(loads, run, fast, RIVALS)
-
-
-def near_optimum_at(config: AgentsConfig, spread: float, run: RunConfig, fast: bool) -> Outcome:
-    """`near_optimum` on small tasks whose pauses scatter so."""
-    loads = settings(update(config, {"engine.workload.spread": spread}), True)
-    return _near_optimum(loads, run, fast)
-
-
-def sooner_over(knob: str) -> At:
-    """`sooner` on small tasks with `knob` at a value; all draws in full."""
-
-    def at(config: AgentsConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-        given = int(value) if knob == "engine.pages" else value
-        return _sooner(settings(update(config, {knob: given}), True), run, fast, RIVALS)
-
-    return at
-
-
-def sooner_of_fleet(config: AgentsConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-    """`sooner` on so many replicas, beside requests that go where their cache lies; small tasks
-    in small."""
-    loads, replicas = fleets(config, int(value)), int(value)
-    if fast:
-        each = {"count": 16 * replicas, "rate": 4.0 * replicas}
-        few = {f"engine.workload.{name}": given for name, given in each.items()}
-        loads = settings(update(config, {**few, "replicas": replicas}), True)
-    return _sooner(loads, run, fast, {"caches alone": RIVALS["caches alone"]})
-
-
-def attained_of_fleet(config: AgentsConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-    """`attained` on so many replicas, ours alone; one draw in small."""
-    return _attained(tenanted(config, int(value)), STEPS, run, fast, ALONE)
-
-
-def attained_over(knob: str) -> At:
-    """The share of others' tasks that keep the objective where tasks fill two replicas, of all
-    draws (one in small), with a knob at some value: `objective` is seconds a step, `load` a part
-    of the load."""
-
-    def at(config: AgentsConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-        rate = config.engine.workload.rate  # type: ignore[attr-defined]
-        turned = {
-            "objective": {}, "load": {"engine.workload.rate": rate * value},
-            "flood": {"engine.workload.flood": value},
-        }[knob]  # fmt: skip
-        one = update(config, {**FLOODED, **turned})
-        step = value if knob == "objective" else MAPPED_STEP
-        return _attained({"": one}, {"": step}, run, fast, ALONE)
-
-    return at
+    return quicker(loads, run, fast, RIVALS)

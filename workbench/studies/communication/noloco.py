@@ -149,6 +149,15 @@ STUDY = Study(
             default=0.3,
         ),
         Regime(
+            claim="spread-bounded",
+            knob="method.pull",
+            values=(0.0, 0.5, 1.0, 1.5),
+            coarse=(0.0, 1.0),
+            x="pull of a pair's outer weights towards one another (gamma)",
+            y="distance of replicas over that of those that never meet (×)",
+            default=1.0,
+        ),
+        Regime(
             claim="sync-time",
             knob="replicas",
             values=(2, 4, 8, 16, 32, 64, 128, 256, 512),

@@ -74,15 +74,17 @@ def delay_kept(config: LowCommunicationConfig, run_config: RunConfig, fast: bool
     )
 
 
-def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def same_loss(
+    config: LowCommunicationConfig, run_config: RunConfig, fast: bool, apart: bool = True
+) -> Outcome:
     """Held-out loss after the same steps, against DiLoCo of the same H; what replicas come to that
-    never meet is told at full size."""
+    never meet is told at full size, where it is asked for (`apart`)."""
     every = getattr(config.method, "every", 16)
     ours = losses(config, run_config, {}, fast)
     diloco: Changes = {"method": "diloco", "method.every": every}
     figure = excess(ours, losses(config, run_config, diloco, fast))
     told = f"against DiLoCo {interval(figure)}"
-    if not fast:
+    if apart and not fast:
         alone = excess(ours, losses(config, run_config, ALONE, fast))
         told += f"; against never meeting {interval(alone)}"
     return Outcome(
@@ -92,6 +94,13 @@ def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool)
         figure=figure,
         needed=0.0,
     )
+
+
+def after(
+    config: LowCommunicationConfig, steps: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where a fragment is applied so many steps after it is sent."""
+    return same_loss(update(config, {"method.delay": int(steps)}), run_config, fast, apart=False)
 
 
 def bandwidth(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -254,6 +263,19 @@ STUDY = Study(
     regimes=(
         over_fragments("peak-bytes", "times fewer bytes in the busiest step"),
         over_fragments("bandwidth", "times less bandwidth than synchronous training"),
+        Regime(
+            claim="same-loss",
+            knob="method.delay",
+            values=(0, 2, 5, 10, 15),
+            coarse=(0, 2, 15),
+            x="steps from sending a fragment to applying it, of 16 between its exchanges",
+            y="held-out loss above DiLoCo's",
+            paper=5,
+            paper_is="the paper, of whose exchanges there are 100 between,",
+            default=2,
+            judged=after,
+            noun="steps",
+        ),
         Regime(
             claim="hidden",
             knob="bandwidth",

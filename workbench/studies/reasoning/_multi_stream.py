@@ -1,20 +1,24 @@
-"""Exact checks of Multi-Stream: logits against a forward from scratch, the mask, isolation."""
+"""Checks of Multi-Stream: logits against a forward from scratch, the mask, isolation; how often all
+questions are answered rightly, beside a single stream."""
 
 import numpy as np
 
 from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.plot import Plot
+from engine.models.loading.find import beside
 from engine.reasoning.multi_stream.config import StreamsConfig
 from engine.reasoning.streams.loop import open_streams
 from engine.reasoning.streams.reference import changed, from_scratch
-from engine.reasoning.streams.responses import reactions
+from engine.reasoning.streams.responses import reactions, verdicts
 from engine.reasoning.streams.script import Script, in_rows, reach, who_sees
 from engine.tasks.running_sum import STREAMS
-from workbench.studies._read import weights_of
-from workbench.study import Figure, Outcome, RunConfig, Sweep
+from workbench.studies._read import share, weights_of
+from workbench.study import Changes, Figure, Outcome, RunConfig, Sweep
 
 CLOSE = 1e-4
+ALONE = "running-sum-turns-400k"  # taught a single stream's turns alone, for as long
+TURNS = (1, 2, 4, 6)  # numbers read before they are thought of
 OVER_TURNS = Sweep(
     Plot("Reaction to a question", "numbers read in a turn", "to the first token (passes)"),
     ("turn", (1, 2, 3, 4, 6)),
@@ -100,3 +104,34 @@ def isolated(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
         figure=Figure.exact(noticed, "logits"),
         needed=0.0,
     )
+
+
+def rival(config: StreamsConfig) -> Changes:
+    """A single stream by the model that was taught nothing else."""
+    return {"form": "in turns", "model": beside(config.model, ALONE)}
+
+
+def accuracy(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Test problems all of whose questions are answered rightly, beside a single stream's, of a
+    model that was taught nothing else, at the best length of turn."""
+    config = update(config, {"virtual": True, "problems": 64 if fast else 500})
+    ours_P = right(config, run_config)
+    alone = update(config, rival(config))
+    others = {turn: right(update(alone, {"turn": turn}), run_config) for turn in TURNS}
+    best = max(others, key=lambda turn: float(others[turn].mean()))
+    apart = Figure.mean(ours_P - others[best], "%")
+    told = ", ".join(f"of {turn} {right_P.mean():.1%}" for turn, right_P in others.items())
+    return Outcome(
+        "every question right in no fewer problems than of a single stream, by the 95% interval's "
+        f"low end, at the best for it of turns of {', '.join(map(str, TURNS))} numbers",
+        f"side by side {share(ours_P)}, in turns {told}; difference to the best {apart.value:+.1%} "
+        f"[{apart.low:+.1%}, {apart.high:+.1%}]; n = {config.problems} problems",
+        apart.low >= 0,
+        figure=apart,
+        needed=0.0,
+    )
+
+
+def right(config: StreamsConfig, run_config: RunConfig) -> np.ndarray:
+    """[P] 1.0 where every question of a problem is answered rightly."""
+    return np.array([right == asked for right, asked in verdicts(run_config(config))], float)

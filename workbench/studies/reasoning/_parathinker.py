@@ -148,7 +148,12 @@ def width_wins(config: PathsConfig, total: float, run_config: RunConfig, fast: b
 
 def said(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The summary beside what its own paths have found, and beside their vote."""
-    of = scores(config, run_config, fast, {"width": WIDE, "budget": EACH, "total": 0})
+    return said_by(config, WIDE, run_config, fast)
+
+
+def said_by(config: PathsConfig, paths: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of so many paths."""
+    of = scores(config, run_config, fast, {"width": int(paths), "budget": EACH, "total": 0})
     covered = of["covered"] > 0
     low, text = apart(of["right"], of["voted"])
     return Outcome(

@@ -4,21 +4,21 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.events import Span
-from engine.models.loading.find import beside
 from engine.reasoning.multi_stream.config import StreamsConfig
 from engine.reasoning.multi_stream.multi_stream import run
-from engine.reasoning.streams.responses import reactions, verdicts
-from workbench.studies._read import share
+from engine.reasoning.streams.responses import reactions
 from workbench.studies.reasoning._multi_stream import (
+    ALONE,
     CLOSE,
     OVER_TURNS,
+    accuracy,
     isolated,
     mask,
+    rival,
     same_as_scratch,
 )
 from workbench.study import (
     Break,
-    Changes,
     Claim,
     Figure,
     Outcome,
@@ -29,9 +29,7 @@ from workbench.study import (
     Taught,
 )
 
-TURNS = (1, 2, 4, 6)  # numbers read before they are thought of
 MODEL = "running-sum-400k"
-ALONE = "running-sum-turns-400k"  # taught a single stream's turns alone, for as long
 TAUGHT = Taught({"model": MODEL}, rivals=(ALONE,))
 BEST, LONG = 1, 6  # the shortest turns react soonest, and err no more (`accuracy` tries all)
 IN_WORDS = "the paper states who sees whom in words, without a figure"
@@ -69,11 +67,6 @@ def at_turn(config: StreamsConfig, turn: float, run_config: RunConfig, fast: boo
         figure=figure,
         needed=1.0,
     )
-
-
-def rival(config: StreamsConfig) -> Changes:
-    """A single stream by the model that was taught nothing else."""
-    return {"form": "in turns", "model": beside(config.model, ALONE)}
 
 
 def pass_times(config: StreamsConfig, turn: int, run_config: RunConfig) -> dict[str, float]:
@@ -129,32 +122,6 @@ def seconds_at_turn(
         figure=figure,
         needed=1.0,
     )
-
-
-def accuracy(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Test problems all of whose questions are answered rightly, beside a single stream's, of a
-    model that was taught nothing else, at the best length of turn."""
-    config = update(config, {"virtual": True, "problems": 64 if fast else 500})
-    ours_P = right(config, run_config)
-    alone = update(config, rival(config))
-    others = {turn: right(update(alone, {"turn": turn}), run_config) for turn in TURNS}
-    best = max(others, key=lambda turn: float(others[turn].mean()))
-    apart = Figure.mean(ours_P - others[best], "%")
-    told = ", ".join(f"of {turn} {right_P.mean():.1%}" for turn, right_P in others.items())
-    return Outcome(
-        "every question right in no fewer problems than of a single stream, by the 95% interval's "
-        f"low end, at the best for it of turns of {', '.join(map(str, TURNS))} numbers",
-        f"side by side {share(ours_P)}, in turns {told}; difference to the best {apart.value:+.1%} "
-        f"[{apart.low:+.1%}, {apart.high:+.1%}]; n = {config.problems} problems",
-        apart.low >= 0,
-        figure=apart,
-        needed=0.0,
-    )
-
-
-def right(config: StreamsConfig, run_config: RunConfig) -> np.ndarray:
-    """[P] 1.0 where every question of a problem is answered rightly."""
-    return np.array([right == asked for right, asked in verdicts(run_config(config))], float)
 
 
 STUDY = Study(
@@ -283,6 +250,16 @@ STUDY = Study(
             y="time to an answer, over that in turns (×)",
             default=BEST,
             judged=seconds_at_turn,
+        ),
+        Regime(
+            claim="accuracy",
+            knob="task.rows",
+            values=(32, 64, 96),
+            coarse=(32, 64),
+            x="rows of time; models were taught on 32",
+            y="problems answered rightly, less those of a single stream",
+            default=32,
+            noun="rows",
         ),
     ),
     limits=(

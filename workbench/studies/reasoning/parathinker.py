@@ -18,6 +18,7 @@ from workbench.studies.reasoning._parathinker import (
     equal_total,
     once,
     said,
+    said_by,
     union,
     wider,
     width_wins,
@@ -37,6 +38,7 @@ from workbench.study import (
 )
 
 PATHS = Taught({"model": "countdown-paths"})
+SHORT = 40  # tokens of a path whose time is taken
 LATER = 1.071  # times one path's latency, in the paper
 ALONE: Changes = {"width": 1}
 BLIND: Changes = {"sees": 1}
@@ -45,7 +47,13 @@ AGAIN: Changes = {"reuse": False}
 
 def overhead(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Steps of one path and of eight in turns, of the summary over eight, and its first one."""
-    size = {"problems": 1, "together": 1, "total": 0, "budget": 40, "finish": "last"}
+    return of_length(config, SHORT, run_config, fast)
+
+
+def of_length(config: PathsConfig, tokens: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of paths of so many tokens."""
+    length = int(tokens)
+    size = {"problems": 1, "together": 1, "total": 0, "budget": length, "finish": "last"}
     times: dict[str, list[float]] = {"one": [], "eight": [], "summary": [], "first": []}
     shares, whole = [], []  # of a problem: the summary's part, and all steps over one path's
     for turn in range(6 if fast else 24):
@@ -71,7 +79,7 @@ def overhead(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
         "tokens (95% interval)",
         f"{all_.value:.2f}× [{all_.low:.2f}, {all_.high:.2f}]; a step of {WIDE} paths "
         f"{eight:.2f}×, of the summary over them {summary:.2f}×, its first {first:.2f}×; "
-        f"the summary adds {np.median(shares):.0%} to the seconds of paths of 40 tokens; "
+        f"the summary adds {np.median(shares):.0%} to the seconds of paths of {length} tokens; "
         f"{len(shares)} problems",
         all_.high <= LATER,
         figure=all_,
@@ -223,6 +231,30 @@ STUDY = Study(
             paper_is="the paper, where one path has twice the tokens of each of eight,",
             default=DEPTH,
             judged=beside_depth,
+            noun="tokens",
+        ),
+        Regime(
+            claim="said",
+            knob="paths",
+            values=(2, 4, WIDE),
+            coarse=(2, WIDE),
+            x=f"paths, of {EACH} tokens each",
+            y="solved by the summary, less what a vote solves (share)",
+            paper=WIDE,
+            default=WIDE,
+            judged=said_by,
+            noun="paths",
+        ),
+        Regime(
+            claim="overhead",
+            knob="tokens of a path",
+            values=(20, SHORT, 80, 160, 320),
+            coarse=(20, SHORT),
+            x=f"tokens of each of {WIDE} paths",
+            y="latency over that of one path (×)",
+            default=SHORT,
+            judged=of_length,
+            log_x=True,
             noun="tokens",
         ),
     ),

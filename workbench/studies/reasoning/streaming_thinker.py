@@ -263,6 +263,25 @@ STUDY = Study(
             default=3.0,
             judged=paced,
         ),
+        Regime(
+            claim="seconds",
+            knob="pace",
+            values=(0.0, 0.0005, 0.001, 0.002, 0.004, 0.008),
+            coarse=(0.0, 0.004),
+            x="seconds between two tokens of the input",
+            y="time less to the answer (share)",
+            default=0.004,
+        ),
+        Regime(
+            claim="accuracy",
+            knob="task.entries",
+            values=(1, 2, 3, 4, 5, 7),
+            coarse=(1, 5),
+            x="entries of the input (clauses)",
+            y="right answers above batch thinking's",
+            default=5,
+            noun="entries",
+        ),
     ),
     limits=(
         "A model of 0.7 million parameters and one made-up task, whose thoughts need nothing but "

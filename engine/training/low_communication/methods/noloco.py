@@ -33,7 +33,7 @@ class NoLoCo(Method):
         called="Inner steps (H)",
     )
     outer_rate: float = knob(0.7, "share of the mean change taken (beta)", low=0.0, high=2.0)
-    momentum: float = knob(0.3, "outer momentum (mu)", low=0.0, high=0.99)
+    momentum: float = knob(0.5, "outer momentum (mu)", low=0.0, high=0.99)
     pull: float = knob(1.0, "towards the partner's outer weights (gamma)", low=0.0, high=2.0)
     group: int = knob(2, "replicas that meet; 1: each stays alone", low=1, high=2)
     codec: Choice[Codec] = knob(make=Float32, doc="weights and changes on the wire")

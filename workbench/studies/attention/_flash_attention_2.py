@@ -262,3 +262,11 @@ def a100(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
         figure=Figure(max(fractions), min(fractions), max(fractions), "%"),
         needed=0.5,
     )
+
+
+def a100_at(
+    config: AttentionConfig, overlap: float, run_config: RunConfig, fast: bool
+) -> Outcome:  # fmt: skip
+    """The same where so much of what is no product is done behind the products."""
+    there: Changes = {"workers": "modelled", "workers.overlap": overlap}
+    return a100(update(config, there), run_config, fast)

@@ -223,6 +223,17 @@ STUDY = Study(
             judged=ahead_of_named,
             log_x=True,
         ),
+        Regime(
+            "less-memory",
+            "queries",
+            (8, 64, 128, 256, 512),
+            x="queries of a tile, of 512",
+            y="power of the head's width by which memory grows",
+            coarse=(8, 64, 512),
+            default=64,
+            log_x=True,
+            noun="queries",
+        ),
     ),
     limits=(
         "Tasks are generated and small; keys are given, not learnt, and nothing is trained. Linear "

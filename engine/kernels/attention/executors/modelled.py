@@ -1,7 +1,7 @@
 """Items done by the processors of a described device, on the virtual clock.
 
-A processor does an item's products, then its exponentials, then its other arithmetic, nothing at
-once with anything else, each at its share of the device's rate.
+A processor does an item's products, then its exponentials, then its other arithmetic, each at its
+share of the device's rate; how much of the latter two is done while products go on is a knob.
 """
 
 from typing import Any, ClassVar, Literal
@@ -24,6 +24,10 @@ class Modelled(Workers):
     device: str = knob("a100-sxm-80gb", "Device, by the name of its data sheet")
     dtype: Literal["bfloat16", "float16", "float32"] = knob("bfloat16", "Dtype of the products")
     units: int = knob(0, "Processors that take part; 0: all of the device", low=0, high=1024)
+    overlap: float = knob(
+        0.0, "Part of exponentials and other arithmetic that is done behind the products", low=0.0,
+        high=1.0, group="more",
+    )  # fmt: skip
     real: ClassVar[bool] = False
 
     def number(self) -> int:
@@ -47,9 +51,9 @@ class Modelled(Workers):
         """Of one query-key pair on one processor."""
         found = self.sheet()
         rest = phase.other_flops / max(phase.pairs, 1)
-        each = phase.pair_flops / found.reached(self.dtype)
-        each += 1 / (found.exponentials or 1.0) + rest / found.peak("float32")
-        return each * found.units
+        products = phase.pair_flops / found.reached(self.dtype)
+        beside = 1 / (found.exponentials or 1.0) + rest / found.peak("float32")
+        return (products + (1 - self.overlap) * beside) * found.units
 
     def work(self, phase: Phase, clock: Clock, live: Live) -> float:
         begun, pair = clock.now(), self.seconds(phase)

@@ -149,15 +149,27 @@ def over_plain_with(
 
 def one_beside_many(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """One big one a token against one small one: an oracle has as many ways of either."""
+    return one_beside(config, LAYERS - 1, run_config, fast)
+
+
+def one_beside(config: InferenceConfig, many: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same against so many big ones, where the oracle says."""
     ours = losses("oracle", 1, fast, config.modules.fault)
-    theirs = losses("oracle", LAYERS - 1, fast)
-    return below(ours, theirs, "less loss than with the big one in all layers but one")
+    theirs = losses("oracle", int(many), fast)
+    return below(ours, theirs, f"less loss than with the big one in {many:g} layers of {LAYERS}")
 
 
 def oracle_over_fixed(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The oracle against the layers that are best for all tokens."""
-    ours = losses("oracle", big_of(config), fast, config.modules.fault)
-    theirs = losses("fixed", big_of(config), fast)
+    return over_fixed_at(config, big_of(config), run_config, fast)
+
+
+def over_fixed_at(
+    config: InferenceConfig, big: float, run_config: RunConfig, fast: bool
+) -> Outcome:  # fmt: skip
+    """The same with so many big ones."""
+    ours = losses("oracle", int(big), fast, config.modules.fault)
+    theirs = losses("fixed", int(big), fast)
     return below(ours, theirs, "less loss than the best layers for all tokens")
 
 
@@ -175,9 +187,13 @@ def router_at(config: InferenceConfig, big: float, run_config: RunConfig, fast: 
 
 def nearer_chance(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How far the router comes on the way from routes drawn at random to the oracle's."""
-    big = big_of(config)
-    drawn, router = losses("drawn", big, fast), losses("router", big, fast)
-    oracle = losses("oracle", big, fast, config.modules.fault)
+    return nearer_at(config, big_of(config), run_config, fast)
+
+
+def nearer_at(config: InferenceConfig, big: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same with so many big ones."""
+    drawn, router = (losses(way, int(big), fast) for way in ("drawn", "router"))
+    oracle = losses("oracle", int(big), fast, config.modules.fault)
     come = [(a - b) / (a - c) for a, b, c in zip(drawn, router, oracle, strict=True)]
     figure = Figure.mean(come, "%")
     return Outcome(

@@ -58,6 +58,7 @@ TRACED: Changes = {**TRACE, **DESCRIBED}
 SEEDS = 5  # workloads drawn for a figure
 FEW = 8  # of the published requests, in small
 PAGES = 4000  # of a described cache in which memory is no limit at any number of slots
+ALL_PAGES = 7500  # that an A100's memory holds beside LLaMA-7B
 
 
 def answers(log: Log) -> dict[str, str]:
@@ -146,6 +147,24 @@ def over_static(config: InferenceConfig, run_config: RunConfig, fast: bool) -> O
 def over_continuous(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same, over ordinary continuous batching, which decodes before it takes prompts in."""
     return gain(update(config, DESCRIBED), run_config, CONTINUOUS, SEEDS)
+
+
+def over_continuous_slots(
+    config: InferenceConfig, slots: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with so many slots for both."""
+    here = update(config, {**DESCRIBED, "max_running": int(slots), "pages": PAGES})
+    return gain(here, run_config, CONTINUOUS, SEEDS)
+
+
+def over_continuous_prompts(
+    config: InferenceConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of prompts of so many tokens in the median, the longest of four times as many as far
+    as LLaMA-2's context goes, in all of the device's memory."""
+    prompt: Changes = {"median": int(tokens), "spread": 0.6, "longest": min(4 * int(tokens), 3500)}
+    here = update(config, {**DESCRIBED, "workload.prompt": prompt, "pages": ALL_PAGES})
+    return gain(here, run_config, CONTINUOUS, SEEDS)
 
 
 def over_static_slots(

@@ -7,13 +7,16 @@ from engine.inference.workloads.prompts import Prompts
 from workbench.studies.decoding._duo_llm import (
     MODEL,
     at_budget,
+    nearer_at,
     nearer_chance,
+    one_beside,
     one_beside_many,
     one_big,
     one_big_over_plain,
     one_big_with,
     oracle_over_fixed,
     oracle_over_router,
+    over_fixed_at,
     over_plain_with,
     router_at,
     router_over_fixed,
@@ -157,7 +160,8 @@ STUDY = Study(
             fails=("small", "full"),
             why="this project's own condition, without leaving out, so that both have four routes: "
             "the paper's rival has one. An oracle of three "
-            "big ones loses 0.021 nats less than that of one; of two, with six routes, 0.050 less",
+            "big ones loses 0.021 nats less than that of one; of two, with six routes, 0.050 less; "
+            "with the paper's four, a single route, 0.10 more (map)",
             broken=(LATE,),
         ),
         Claim(
@@ -215,25 +219,35 @@ STUDY = Study(
         ),
     ),
     regimes=(
-        Regime(
-            claim="oracle-over-router",
-            knob="big",
-            values=(1, 2, 3),
-            x="big feed-forwards of a token",
-            y="nats that the oracle is below the router",
-            default=1,
-            noun="layers of four",
-            judged=at_budget,
+        *(
+            Regime(
+                claim=claim,
+                knob="big",
+                values=(1, 2, 3),
+                x="big feed-forwards of a token",
+                y=y,
+                default=1,
+                noun="layers of four",
+                judged=judged,
+            )
+            for claim, judged, y in (
+                ("oracle-over-router", at_budget, "nats that the oracle is below the router"),
+                ("oracle-over-fixed", over_fixed_at, "nats that it is below the best layers"),
+                ("router-over-fixed", router_at, "nats that the router is below the best layers"),
+                ("nearer-chance", nearer_at, "of the way from chance to the oracle"),
+            )
         ),
         Regime(
-            claim="router-over-fixed",
-            knob="big",
-            values=(1, 2, 3),
-            x="big feed-forwards of a token",
-            y="nats that the router is below the best layers",
-            default=1,
+            claim="one-beside-many",
+            knob="the rival's big ones",
+            values=(2, 3, 4),
+            x="big feed-forwards of the rival's token, which has 6, 4 and 1 routes",
+            y="nats that the oracle with one big one is below",
+            paper=4,
+            paper_is="the paper's rival",
+            default=3,
             noun="layers of four",
-            judged=router_at,
+            judged=one_beside,
         ),
         *(
             Regime(

@@ -40,6 +40,7 @@ GATES = Plot("gates of a multiply-accumulate", "exponent bits", "gates over an i
 PLOTS = (TENSORS, LAYERS, LOSS, TAILS, TRAINED, GATES)
 FLOAT32 = f"float32{BOUND}"
 TRAINED_LAYER = "layers.2."  # whose linear layers are trained, each by itself
+EVERY = 64  # channels, of which the first may stand out
 SEEN = 0.75  # of the text, that they are trained on; the rest judges them
 
 
@@ -135,7 +136,13 @@ class _Study:
     def _rounded(
         self, rows: dict[str, Tensor], name: str, layer: str, x: Tensor, weight: Tensor
     ) -> Tensor:
-        return F.linear(self.held(x, name), rows[layer])
+        return F.linear(self.fed(x, name), rows[layer])
+
+    def fed(self, x: Tensor, name: str) -> Tensor:
+        """What a layer is fed with as the format holds it, its outlier channels at their size."""
+        times = torch.ones(x.shape[-1])
+        times[::EVERY] = self.config.channels
+        return self.held(x * times, name) / times
 
     def _layers(
         self, weights: dict[str, Tensor], rows: dict[str, dict[str, Tensor]],
@@ -147,7 +154,7 @@ class _Study:
         for at, (layer, x) in enumerate(inputs.items()):
             truth = F.linear(x, weights[layer])
             for name, held in rows.items():
-                ours = F.linear(self.held(x, name), held[layer])
+                ours = F.linear(self.fed(x, name), held[layer])
                 lines[name].append((at, decibels(truth, ours)))
             tails.append((at, float(x.square().square().mean() / x.square().mean() ** 2)))
         for name, line in lines.items():

@@ -20,6 +20,11 @@ class EightBitsConfig(Config):
         8192, "Numbers in a tensor", low=256, high=1 << 20, log=True, group="Tensors"
     )
     draws: int = knob(8, "Tensors drawn at each rate", low=2, high=64, group="Tensors")
+    channels: float = knob(
+        1.0, "Times that one input channel in 64 of a linear layer stands out, as few of a large "
+        "model do, its weights as much smaller", low=1.0, high=1000.0, log=True,
+        called="Outlier channels",
+    )  # fmt: skip
     model: str = knob("stdlib-5m", "A shipped model or a folder, with validation.txt")
     windows: int = knob(16, "Windows of its text", low=2, high=64)
     length: int = knob(32, "Tokens of a window", low=8, high=512)

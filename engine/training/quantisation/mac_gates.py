@@ -26,9 +26,9 @@ def multiplier(a: int, b: int) -> int:
     return AND * a * b + FULL_ADDER * max(a - 1, 0) * b
 
 
-def shifter(bits: int, distance: int) -> int:
+def shifter(bits: int, distance: int, multiplexer: int = MULTIPLEXER) -> int:
     """A barrel shifter over up to `distance` places."""
-    return MULTIPLEXER * bits * ceil(log2(distance + 1))
+    return multiplexer * bits * ceil(log2(distance + 1))
 
 
 def leading_zeros(bits: int) -> int:
@@ -41,19 +41,21 @@ def integer_mac(of: Format, bits: int = INTEGER_SUM) -> int:
     return multiplier(of.bits, of.bits) + adder(bits)
 
 
-def float_mac(of: Format, sum_bits: tuple[int, int], shifted: bool = True) -> int:
+def float_mac(
+    of: Format, sum_bits: tuple[int, int], shifted: bool = True, multiplexer: int = MULTIPLEXER
+) -> int:
     """Product of two codes into a float sum: significands multiplied, exponents added, the smaller
     shifted to the larger, added, shifted back and rounded (not `shifted`: added as they are)."""
     exponent, significand = sum_bits
     product = multiplier(of.mantissa + 1, of.mantissa + 1) + adder(of.exponent + 1)
     if not shifted:
         return product + adder(significand + 3)
-    align = 2 * adder(exponent) + shifter(significand + 3, significand + 3)
-    normalise = leading_zeros(significand + 3) + shifter(significand + 3, significand + 3)
+    moved = shifter(significand + 3, significand + 3, multiplexer)
+    align, normalise = 2 * adder(exponent) + moved, leading_zeros(significand + 3) + moved
     return product + align + adder(significand + 3) + normalise + adder(significand + exponent)
 
 
-def fixed_mac(of: Format, shifted: bool = True) -> int:
+def fixed_mac(of: Format, shifted: bool = True, multiplexer: int = MULTIPLEXER) -> int:
     """Product of two codes into a fixed-point sum wide enough for all of them: exact, no rounding;
     the product is shifted to its place (not `shifted`: added as it is)."""
     span = 2 * (2**of.exponent - 2) + 2 * (of.mantissa + 1)
@@ -61,15 +63,17 @@ def fixed_mac(of: Format, shifted: bool = True) -> int:
     if not shifted:
         return product + adder(INTEGER_SUM)
     wide = span + INTEGER_SUM - 16  # as much room above a product as the integer sum has
-    return product + shifter(span, span) + adder(wide)
+    return product + shifter(span, span, multiplexer) + adder(wide)
 
 
-def dearer(of: Format, integer: Format, shifted: bool = True) -> dict[str, float]:
+def dearer(
+    of: Format, integer: Format, shifted: bool = True, multiplexer: int = MULTIPLEXER
+) -> dict[str, float]:
     """By accumulator: gates of the float's unit over the integer's, less one."""
     base = integer_mac(integer)
     found = {
-        "fixed-point sum": fixed_mac(of, shifted),
-        "float16 sum": float_mac(of, HALF_SUM, shifted),
-        "float32 sum": float_mac(of, FLOAT_SUM, shifted),
+        "fixed-point sum": fixed_mac(of, shifted, multiplexer),
+        "float16 sum": float_mac(of, HALF_SUM, shifted, multiplexer),
+        "float32 sum": float_mac(of, FLOAT_SUM, shifted, multiplexer),
     }
     return {name: gates / base - 1 for name, gates in found.items()}

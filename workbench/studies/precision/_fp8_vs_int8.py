@@ -5,6 +5,7 @@ import numpy as np
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
+from engine.kernels.quantised.formats import format_of
 from engine.training.quantisation.eight_bits import (
     FLOAT32,
     FLOATS,
@@ -15,6 +16,7 @@ from engine.training.quantisation.eight_bits import (
     TAILS,
 )
 from engine.training.quantisation.eight_bits_config import EightBitsConfig
+from engine.training.quantisation.mac_gates import dearer as gates_over
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 HARDWARE = "e4m3"  # what processors that have 8-bit floats multiply
@@ -22,6 +24,8 @@ NO_WORSE = 0.01  # nats a token: a hundredth of the perplexity
 FULL: Changes = {"windows": 32, "length": 128, "draws": 32}
 # Of a run that draws tensors: as little of all else as there may be.
 DRAWN: Changes = {"windows": 2, "length": 8, "steps": 0, "repeats": 1}
+# Of a run for a model's layers: nothing is trained.
+UNTRAINED: Changes = {"draws": 2, "steps": 0, "repeats": 1}
 # Gates are counted from the formats alone: of all else as little as there may be.
 COUNTED: Changes = {"windows": 2, "length": 8, "draws": 2, "steps": 0, "best": False}
 
@@ -82,7 +86,17 @@ def at_size(config: EightBitsConfig, value: float, run_config: RunConfig, fast: 
 
 def no_worse(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Loss of the shipped model, weights by row and activations by tensor, paired by window."""
-    log = run_config(sized(config, fast))
+    return _no_worse(run_config(sized(config, fast)))
+
+
+def with_channels(
+    config: EightBitsConfig, times: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where some channels of activations are so many times as large."""
+    return _no_worse(run_config(update(sized(config, fast), {**UNTRAINED, "channels": times})))
+
+
+def _no_worse(log: Log) -> Outcome:
     loss = {name: LOSS.read(log, name)[1] for name in (FLOAT32, INTEGER, *FLOATS)}
     apart = Figure.mean(loss[INTEGER] - loss[HARDWARE], "nats")
     told = ", ".join(f"{n} {np.exp(values.mean()):.2f}" for n, values in loss.items())
@@ -98,17 +112,27 @@ def no_worse(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outc
 
 def by_layer(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """What the float gains over INT8 on layers with heavy tails, less what on the others."""
-    log = run_config(sized(config, fast))
+    return _by_layer(run_config(sized(config, fast)), 0.5)
+
+
+def of_heaviest(
+    config: EightBitsConfig, share: float, run_config: RunConfig, fast: bool
+) -> Outcome:  # fmt: skip
+    """The same of such a share of the layers, those with the heaviest tails."""
+    return _by_layer(run_config(update(sized(config, fast), UNTRAINED)), share)
+
+
+def _by_layer(log: Log, share: float) -> Outcome:
     gain_L = LAYERS.read(log, HARDWARE)[1] - LAYERS.read(log, INTEGER)[1]
     tails_L = TAILS.read(log, "inputs")[1]
-    heavy_L = tails_L > np.median(tails_L)
+    heavy_L = tails_L > np.quantile(tails_L, 1 - share)
     found = apart(Figure.mean(gain_L[heavy_L], "dB"), Figure.mean(gain_L[~heavy_L], "dB"))
     return Outcome(
-        f"{HARDWARE} nearer to INT8, or further ahead, where inputs have heavier tails than half "
-        "the layers, 95% interval too",
+        f"{HARDWARE} nearer to INT8, or further ahead, in the {share:.0%} of layers whose inputs "
+        "have the heaviest tails, 95% interval too",
         f"{found.value:+.1f} dB ({found.low:+.1f} to {found.high:+.1f}) nearer; heaviest layer "
-        f"{gain_L[int(tails_L.argmax())]:+.1f} dB, the lighter half "
-        f"{float(gain_L[~heavy_L].mean()):+.1f}; n = {found.n} of each half",
+        f"{gain_L[int(tails_L.argmax())]:+.1f} dB, the lighter ones "
+        f"{float(gain_L[~heavy_L].mean()):+.1f}; n = {found.n}, the fewer of both",
         found.low > 0,
         figure=found,
         needed=0.0,
@@ -154,6 +178,18 @@ def dearer(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcom
         for level in log.of(Level)
         if level.lane == HARDWARE and level.name.startswith(start)
     }
+    return _dearer(of)
+
+
+def with_multiplexers(
+    config: EightBitsConfig, gates: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where a multiplexer, of which a float's shifters are made, takes so many gates."""
+    floating, integer = format_of(HARDWARE), format_of(INTEGER)
+    return _dearer(gates_over(floating, integer, not config.free, int(gates)))
+
+
+def _dearer(of: dict[str, float]) -> Outcome:
     middle = sorted(of.values())[len(of) // 2]
     told = ", ".join(f"{name} {value:+.0%}" for name, value in of.items())
     return Outcome(

@@ -49,7 +49,7 @@ class RepeatedSamplingConfig(RequestConfig):
         "unbiased", "Coverage at k from n samples: over all subsets, or 1 - (1 - c/n)^k"
     )
     fitted: float = knob(
-        0.25, "The law is fitted to k up to this share of the samples", low=0.05, high=1.0
+        0.25, "The law is fitted to k up to this share of the samples", low=0.01, high=1.0
     )
 
     tokens: bool = knob(

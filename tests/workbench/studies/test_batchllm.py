@@ -9,11 +9,11 @@ from workbench.studies.serving._batchllm.jobs import (
     JOBS,
     SORTED,
     STREAMING,
-    _page_life,
     described,
     faster,
     pair,
 )
+from workbench.studies.serving._batchllm.page_lives import page_life
 
 SMALL = {"workload.groups": 5, "workload.per_group": 4, "pages": 60}
 
@@ -29,7 +29,7 @@ def test_a_modelled_job_computes_and_keeps_what_a_real_one_does(batchllm, rival)
     real = update(batchllm.config, {**SMALL, **rival})
     logs = [batchllm.run_config()(update(real, how)) for how in ({}, {"executor": "modelled"})]
     tokens, lives = (
-        {of(log) for log in logs} for of in (lambda log: serving(log).prefilled, _page_life)
+        {of(log) for log in logs} for of in (lambda log: serving(log).prefilled, page_life)
     )
     assert len(tokens) == len(lives) == 1
     assert tokens != {0} and lives != {0.0}

@@ -70,8 +70,18 @@ def law_with(
 
 def orders(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How far the same law reaches, of all samples that were drawn."""
+    return orders_from(config, 0.0, run_config, fast)
+
+
+def orders_from(
+    config: RepeatedSamplingConfig, fitted: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of a law that is fitted to so many samples at most; to the config's part where none
+    are named."""
     config = update(config, CURVE if fast else FULL)
     right_PN, k_K = run_config(config).blobs["right_PN"], numbers(config.samples)
+    if fitted:
+        config = update(config, {"fitted": fitted / config.samples})
 
     def reach(apart_K: np.ndarray) -> float:
         """Orders of magnitude, from one sample on, over which the law is near."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,12 +24,7 @@ from engine.reasoning.pruning.pruning import LANE, PruningConfig
 from engine.reasoning.solving.scores import scores_of
 from engine.tasks.task import Problem
 from workbench.studies._read import Written, share, votes, written
-from workbench.study import (
-    Changes,
-    Figure,
-    Outcome,
-    RunConfig,
-)
+from workbench.study import Changes, Figure, Outcome, RunConfig
 
 FIRST = 1 << 21  # seed of the first problem that claims are judged on
 CLOSE = 0.03  # of accuracy, which the paper gives up at most
@@ -104,14 +100,25 @@ def compared(
 def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """All pairs of held-out questions: the judge's area beside those of looking alike and of
     reading one token. The figure is what it has over the larger of these, of the same questions."""
+    found = foreseen(config, run_config, fast)
+    if fast:
+        return found
+    away, *others = _seen(sized(config, fast, {**FEW, **ELSEWHERE}, 40, 200), run_config)
+    told = f"{_said(area(away))}, {_beside([area(pairs) for pairs in others])}"
+    more = f"{found.measured}; four sums of up to four, never shown: {told}"
+    return replace(found, measured=more)
+
+
+def foreseen_after(
+    config: PruningConfig, tokens: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where traces are judged after so many tokens, all of which the judge reads."""
+    return foreseen(update(config, {"after": int(tokens)}), run_config, fast)
+
+
+def foreseen(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of questions of the config's size alone."""
     ours, *plain = _seen(sized(config, fast, FEW, 40, 200), run_config)
-    told = ""
-    if not fast:
-        away, *others = _seen(sized(config, fast, {**FEW, **ELSEWHERE}, 40, 200), run_config)
-        told = (
-            f"; four sums of up to four, never shown: {_said(area(away))}, "
-            f"{_beside([area(pairs) for pairs in others])}"
-        )
     own, areas = area(ours), [area(pairs) for pairs in plain]
     rival = max(areas, key=lambda each: each.value)
     low, high = gain(ours, plain[areas.index(rival)])
@@ -119,7 +126,7 @@ def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcom
         "area under the ROC above that of the stronger of two plain judges: looking alike, and "
         "reading one token (95% interval of the difference above 0)",
         f"{_said(own)}, {within(ours)[0]:.2f} within a question; {_beside(areas)}, difference to "
-        f"the stronger {own.value - rival.value:+.3f} [{low:+.3f}, {high:+.3f}]{told}",
+        f"the stronger {own.value - rival.value:+.3f} [{low:+.3f}, {high:+.3f}]",
         low > 0,
         figure=Figure(own.value - rival.value, low, high, "", own.questions),
         needed=0.0,
@@ -239,13 +246,18 @@ def flops(log: Log) -> tuple[float, float]:
 def pays(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Flops of threads and judge together beside those of letting all traces finish, of questions
     20 at a time; of the small check's 20 one figure without an interval."""
+    return pays_at(config, 1.0, run_config, fast)
+
+
+def pays_at(config: PruningConfig, times: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same where each of the judge's flops is counted so many times: a larger judge."""
     config = sized(config, fast, {}, 20, 20)  # as many as in `both`: the same runs, when few
     found = [
         _spent(update(config, {"first": config.first + 20 * part}), run_config)
         for part in range(1 if fast else PARTS)
     ]
-    thought, judged, read = np.mean(found, axis=0)
-    nets = [1 - thought - judged for thought, judged, _ in found]
+    thought, judged, read = np.mean(found, axis=0) * (1, times, 1)
+    nets = [1 - thought - times * judged for thought, judged, _ in found]
     net = Figure.exact(nets[0], "%") if fast else Figure.mean(nets, "%")
     return Outcome(
         "threads and judge together take fewer flops than all traces would (95% interval)",

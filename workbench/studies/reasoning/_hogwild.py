@@ -172,12 +172,19 @@ def beside_plain(
 
 def beside_cost(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Steps of both beside a step of each after the other, in turns on the same weights."""
+    return beside_requests(config, PLAIN, run_config, fast)
+
+
+def beside_requests(
+    config: ReasoningConfig, requests: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same of four workers and so many requests."""
     config = update(config, {"workers": PLAIN})
-    ours, theirs = shared_times(config, PLAIN, 3 if fast else 15)
+    ours, theirs = shared_times(config, int(requests), 3 if fast else 15)
     ratio = Figure.ratio(ours, theirs)
     return Outcome(
-        f"{PLAIN} workers and {PLAIN} requests in one step take less than 0.95 of the time they "
-        "take one after the other (95% interval)",
+        f"{PLAIN} workers and {requests:g} requests in one step take less than 0.95 of the time "
+        "they take one after the other (95% interval)",
         f"{ratio.value:.2f} of it: {median(ours) * 1e3:.2f} ms against "
         f"{median(theirs) * 1e3:.2f} ms",
         ratio.high < 0.95,

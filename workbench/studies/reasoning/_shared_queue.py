@@ -70,12 +70,19 @@ def fixed_shares(problem: QueueProblem, crew: int) -> int:
 
 def over_fixed_shares(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Four workers who read each other against four who need not."""
-    config, problems = update(dividing(config), {"workers": CREW}), asked(fast)
+    return over_shares_of(config, CREW, run_config, fast)
+
+
+def over_shares_of(
+    config: ReasoningConfig, crew: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """So many who read each other against as many who need not."""
+    config, problems = update(dividing(config), {"workers": int(crew)}), asked(fast)
     _, ours_P = work(config, open_model(shared(config)), problems).T
-    theirs = [fixed_shares(problem, CREW) for problem in problems]
+    theirs = [fixed_shares(problem, int(crew)) for problem in problems]
     figure = Figure.mean(ours_P - theirs, "steps")
     return Outcome(
-        f"fewer steps than {CREW} workers with shares fixed beforehand (95% interval)",
+        f"fewer steps than {crew:g} workers with shares fixed beforehand (95% interval)",
         f"{ours_P.mean():.1f} steps against {sum(theirs) / len(theirs):.1f}, difference "
         f"{figure.value:+.2f} [{figure.low:+.2f}, {figure.high:+.2f}]; n = {figure.n} problems",
         figure.high < 0,

@@ -6,10 +6,12 @@ from engine.reasoning.threads.run import run
 from workbench.studies.reasoning._hogwild import (
     CLOSE,
     DEARER,
+    PLAIN,
     alone,
     beside,
     beside_cost,
     beside_plain,
+    beside_requests,
     fork,
     from_scratch,
     sharing_cost,
@@ -22,6 +24,7 @@ from workbench.studies.reasoning._shared_queue import (
     SHARED,
     fewer_steps,
     over_fixed_shares,
+    over_shares_of,
     steps_of,
 )
 from workbench.study import (
@@ -210,16 +213,34 @@ STUDY = Study(
         ),
     ),
     regimes=(
+        *(
+            Regime(
+                claim=claim,
+                knob="crew",
+                values=(2, 3, 4),
+                coarse=(2, 4),
+                x="workers who divide the queue (the model was taught four at most)",
+                y=f"steps more than {rival}",
+                default=CREW,
+                judged=judged,
+                noun="workers",
+            )
+            for claim, rival, judged in (
+                ("fewer-steps", "one worker takes", steps_of),
+                ("over-fixed-shares", "fixed shares take", over_shares_of),
+            )
+        ),
         Regime(
-            claim="fewer-steps",
-            knob="crew",
-            values=(2, 3, 4),
-            coarse=(2, 4),
-            x="workers who divide the queue (the model was taught four at most)",
-            y="steps more than one worker takes",
-            default=CREW,
-            judged=steps_of,
-            noun="workers",
+            claim="beside-cost",
+            knob="requests",
+            values=(1, 2, 4, 8, 16),
+            coarse=(1, 4, 16),
+            x="requests in the steps of four workers",
+            y="time of shared steps over that of both in turn (×)",
+            default=PLAIN,
+            judged=beside_requests,
+            log_x=True,
+            noun="requests",
         ),
         Regime(
             claim="step-cost",

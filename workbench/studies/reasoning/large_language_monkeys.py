@@ -14,6 +14,7 @@ from workbench.studies.reasoning._coverage_claims import (
     law,
     law_with,
     orders,
+    orders_from,
     plateau,
     plateau_with,
     verified,
@@ -178,6 +179,18 @@ STUDY = Study(
         ),
     ),
     regimes=(
+        Regime(
+            claim="orders",
+            knob="samples fitted to",
+            values=(4, 8, 16, 32, 64, 128),
+            coarse=(4, 16),
+            x="samples that the law is fitted to, of the 256 that were drawn",
+            y="orders of magnitude over which the law is near",
+            default=64,
+            judged=orders_from,
+            log_x=True,
+            noun="samples",
+        ),
         Regime(
             claim="power-law",
             knob="samples",

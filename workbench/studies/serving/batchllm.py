@@ -6,13 +6,9 @@ from engine.inference.policies.admission import Reserve
 from engine.inference.policies.ordering.global_prefix import GlobalPrefix
 from engine.inference.run import run
 from engine.inference.workloads.shared_prefix import SharedPrefix
-from workbench.studies.serving._batchllm.group_order import DECODE_FIRST, OVER_STEP
+from workbench.studies.serving._batchllm.group_order import DECODE_FIRST
 from workbench.studies.serving._batchllm.jobs import (
-    COUNT,
     DESCRIBED,
-    GROUPS,
-    MEMORY,
-    SORTED,
     STREAMING,
     TRACED,
     beside_sorted,
@@ -22,12 +18,10 @@ from workbench.studies.serving._batchllm.jobs import (
     faster_on_trace,
     larger_batches,
     less_recomputed,
-    over_count,
-    shorter_lives,
-    with_groups,
-    with_memory,
 )
-from workbench.study import Break, Claim, Regime, Reported, Study
+from workbench.studies.serving._batchllm.page_lives import shorter_lives
+from workbench.studies.serving._batchllm.regimes import REGIMES
+from workbench.study import Break, Claim, Reported, Study
 
 WRONG_KEY = Break({"ordering.fault": "wrong_key"}, True, "the tree is built from how prompts end")
 DEALT_OUT = Break(
@@ -43,7 +37,6 @@ IDLE = Break(
     "admission leaves nine tenths of the memory idle",
 )
 PLAIN = Break({"ordering": "fcfs", "eviction": "lru"})
-ORDERS = {"the job as it comes": {}, "sorted by the client": SORTED}
 
 STUDY = Study(
     slug="batchllm",
@@ -197,77 +190,7 @@ STUDY = Study(
         ),
         DECODE_FIRST,
     ),
-    regimes=(
-        Regime(
-            claim="faster-described",
-            knob="pages",
-            values=(600, 1200, 2000, 2600, MEMORY, 3600),
-            coarse=(1200, 2600, MEMORY),
-            x="memory for keys and values (pages of 128 tokens)",
-            noun="pages",
-            y="throughput over streaming practice (×)",
-            paper=MEMORY,
-            paper_is="an A100 with 80 GB",
-            default=MEMORY,
-            series=ORDERS,
-            judged=with_memory,
-        ),
-        Regime(
-            claim="faster-described",
-            knob="groups",
-            values=(24, 48, 64, GROUPS, 128, 192),
-            coarse=(24, 64, GROUPS),
-            x="common prefixes of the job, of which 52 fit the memory",
-            noun="prefixes",
-            y="throughput over streaming practice (×)",
-            default=GROUPS,
-            series=ORDERS,
-            judged=with_groups,
-        ),
-        Regime(
-            claim="larger-batches",
-            knob="requests",
-            values=(64, 128, COUNT, 512, 1024),
-            coarse=(128, COUNT, 512),
-            x="requests that the rival may run at once",
-            noun="requests",
-            y="requests in a step over the rival's (×)",
-            paper=COUNT,
-            paper_is="vLLM",
-            default=COUNT,
-            judged=over_count,
-            log_x=True,
-        ),
-        Regime(
-            claim="faster-here",
-            knob="pages",
-            values=(100, 130, 160, 240, 320, 480),
-            coarse=(100, 160, 320),
-            x="memory of the job that is run here (pages of 16 tokens)",
-            noun="pages",
-            y="throughput over streaming practice (×)",
-            default=160,
-        ),
-        *(
-            Regime(
-                claim=claim,
-                knob="pages",
-                values=(100, 130, 160, 240, 320, 480),
-                coarse=(100, 160, 240, 320),
-                x="memory of the job that is run here (pages of 16 tokens)",
-                noun="pages",
-                y=y,
-                default=160,
-                changes={"executor": "modelled"},  # as many tokens and steps; a test holds it
-                series=ORDERS,
-            )
-            for claim, y in (
-                ("less-recomputed", "saved over what LRU saves (×)"),
-                ("shorter-lives", "joined pages' share of the steps over LRU's (×)"),
-            )
-        ),
-        OVER_STEP,
-    ),
+    regimes=REGIMES,
     limits=(
         "Which gain the job run here shows is its memory's, 160 pages, a choice of ours: less of "
         "it would make `less-recomputed` the paper's figure (100 pages), more of it contrary "

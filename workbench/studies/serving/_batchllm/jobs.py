@@ -7,7 +7,7 @@ from itertools import chain, combinations
 import numpy as np
 
 from engine.core.config import update
-from engine.core.events import Page, Span
+from engine.core.events import Span
 from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.tags import facts
@@ -52,6 +52,7 @@ MANY: Changes = {
     "workload.suffix": {"median": 100, "longest": 100},
     "workload.output": {"median": 200, "longest": 200},
 }
+CONVERSATIONS = 80  # of a trace, that are one job
 SCARCE, ROOMY = 8000, 50_000  # pages of 16 tokens: 17 GB, and what an H200 leaves beside the model
 # A larger device under a recorded kind of load: conversations, all known.
 TRACED: Changes = {
@@ -179,8 +180,18 @@ def faster_described(config: InferenceConfig, run_config: RunConfig, fast: bool)
 
 def beside_sorted(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same job against streaming practice whose client sorts it before it is sent."""
-    jobs, rival = described(config, {}, fast)[: 1 if fast else JOBS], {**STREAMING, **SORTED}
-    pairs = ((run_config(each), run_config(update(each, rival))) for each in jobs)
+    return sorted_with(config, 0.0, run_config, fast)
+
+
+def sorted_with(config: InferenceConfig, spread: float, run: RunConfig, fast: bool) -> Outcome:
+    """The same of answers whose lengths spread so far: the mean is that of the job."""
+    answers = dict(DESCRIBED["workload.output"])
+    if spread:  # of a log-normal length
+        mean = answers["median"]
+        answers = {"median": round(mean * np.exp(-(spread**2) / 2)), "spread": spread}
+    jobs = described(config, {"workload.output": answers}, fast)[: 1 if fast else JOBS]
+    rival = {**STREAMING, **SORTED}
+    pairs = ((run(each), run(update(each, rival))) for each in jobs)
     return faster(pairs, "beside a sorted job")
 
 
@@ -217,19 +228,30 @@ def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) 
     """Conversations of the shipped trace, a part of it after another each as one offline job:
     Llama-3.1-8B on an H200 with all of its memory. At full size all parts as one job are told.
     """
-    count = 40 if fast else 80
-    changes = {**TRACED, "workload.count": count}
-    if config.workload.kind == "trace":  # a person's own trace in place of the shipped one
-        changes["workload.file"] = config.workload.file
-    parts = [update(config, {**changes, "workload.first": count * n}) for n in range(JOBS)]
-    found, told = faster((pair(each, run_config) for each in parts), f"in {ROOMY:,} pages"), []
+    found, told = trace_in(config, ROOMY, run_config, fast), []
     if fast:
         return found
     for pages in (ROOMY, SCARCE):
-        whole = update(config, {**changes, "workload.count": count * JOBS, "pages": pages})
+        whole = traced(config, pages, JOBS * CONVERSATIONS)
         ours, theirs = (serving(log).tokens_per_second for log in pair(whole, run_config))
         told.append(f"{ours / theirs:.2f}× in {pages:,} pages")
     return replace(found, measured=f"{found.measured}; all as one job {' and '.join(told)}")
+
+
+def trace_in(config: InferenceConfig, pages: float, run: RunConfig, fast: bool) -> Outcome:
+    """The same in so many pages of 16 tokens."""
+    first = traced(config, pages, CONVERSATIONS // 2 if fast else CONVERSATIONS)
+    count = first.workload.count  # type: ignore[union-attr]
+    parts = (update(first, {"workload.first": count * n}) for n in range(JOBS))
+    return faster((pair(each, run) for each in parts), f"in {pages:,.0f} pages")
+
+
+def traced(config: InferenceConfig, pages: float, count: int) -> InferenceConfig:
+    """So many conversations of the shipped trace, or of a person's own, as one job."""
+    changes = {**TRACED, "workload.count": count, "pages": int(pages)}
+    if config.workload.kind == "trace":
+        changes["workload.file"] = config.workload.file
+    return update(config, changes)
 
 
 def larger_batches(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -254,46 +276,8 @@ def over_count(config: InferenceConfig, count: float, run_config: RunConfig, fas
     )
 
 
-def shorter_lives(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """How long pages that others join stay, from entering the prefix tree to being freed."""
-    pairs = [pair(each, run_config) for each in jobs(config, fast)]
-    ours_J, theirs_J = ([_page_life(log) for log in logs] for logs in zip(*pairs, strict=True))
-    figure = over(ours_J, theirs_J)
-    return Outcome(
-        "joined pages stay in memory for a smaller share of the steps than with LRU",
-        f"{np.mean(ours_J):.1%} of the steps against {np.mean(theirs_J):.1%}; n = {len(pairs)}",
-        figure.high < 1,
-        figure=figure,
-        needed=1.0,
-    )
-
-
 def _decoded(log: Log) -> float:
     """Requests that a step decodes together, on average over steps that decode any."""
     steps = [span for span in log.of(Span) if span.lane == "engine" and span.name == "step"]
     together = [int(facts(step.tag)["decode"]) for step in steps]
     return float(np.mean([count for count in together if count]))
-
-
-def _page_life(log: Log) -> float:
-    """Mean share of the run's steps for which a page that was joined stayed in the prefix tree."""
-    since: dict[int, int] = {}
-    joined: set[int] = set()
-    lives: list[int] = []
-    step = 0
-    for event in log:
-        if isinstance(event, Span) and event.lane == "engine":
-            step += 1
-        elif not isinstance(event, Page):
-            continue
-        elif event.state == "index":
-            since[event.page] = step
-        elif event.state == "hit":
-            joined.add(event.page)
-        elif event.state == "free" and event.page in since:
-            began = since.pop(event.page)
-            if event.page in joined:
-                lives.append(step - began)
-                joined.discard(event.page)
-    lives += [step - began for page, began in since.items() if page in joined]
-    return float(np.mean(lives)) / step if lives else 0.0

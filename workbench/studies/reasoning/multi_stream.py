@@ -225,7 +225,9 @@ STUDY = Study(
             finding="undecided",
             why="both answer every question of 500 problems, a single stream taught its turns "
             "alone, as long as the other was taught both forms: the task is too easy to tell who "
-            "is better. A model that learnt both loses 25% of them in turns of six, which says "
+            "is better. Of 48 rows and 64, longer than the 32 taught, streams answer 22 points "
+            "more [18, 25] and 70 [66, 74]: the finding is of the length learnt (map). A model "
+            "that learnt both loses 25% of them in turns of six, which says "
             "nothing of streams. The paper states no margin",
             broken=(Break({"sees": "think: read; say: ask"}, True, "who speaks sees no thought"),),
         ),
@@ -254,7 +256,7 @@ STUDY = Study(
         Regime(
             claim="accuracy",
             knob="task.rows",
-            values=(32, 64, 96),
+            values=(32, 48, 64),
             coarse=(32, 64),
             x="rows of time; models were taught on 32",
             y="problems answered rightly, less those of a single stream",
@@ -265,9 +267,9 @@ STUDY = Study(
     limits=(
         "A model of 0.4 million parameters and a made-up task; the paper tunes large models on "
         "conversations with ten streams. The task is easy: side by side it answers nearly every "
-        "problem, of 60 rows too though it learnt from 32 (39 of 40), and so does a single stream "
-        "that was taught nothing else; the shipped model, which learnt both, errs in turns, in 25% "
-        "of problems of 32 rows. Streams have their own table entries "
+        "problem, of 60 rows too though it learnt from 32 (39 of 40), and of 32 so does a single "
+        "stream that was taught nothing else; the shipped model, which learnt both, errs in turns, "
+        "in 25% of problems of 32 rows. Streams have their own table entries "
         "instead of an added stream embedding. The single stream's turns are fixed by the runtime "
         "as a chat template would, and its reaction depends on how long a turn is: the curves "
         "show that. A pass over four streams takes longer than one over a single token, and "

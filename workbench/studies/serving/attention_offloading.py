@@ -236,8 +236,8 @@ STUDY = Study(
         "on an attention device and even among them; groups are even. Homogeneous fleets are "
         "tensor-parallel, consumer cards over PCIe. At most 512 requests at once, ours, bind "
         "nobody where the claims stand: with 4,096 tokens for a dollar are the same. They do in "
-        "maps, with prompts of 128 tokens, 1.04 of four H100 where the map has 1.11, and from 24 "
-        "attention devices on, 1.90 for 1.98 and 0.89 of the RTX 3090 for 0.93. On this machine "
+        "maps, with prompts of 128 tokens, 1.04 of four H100 where the map has 1.11, and with 24 "
+        "attention devices, 1.90 for 1.98 and 0.89 of the RTX 3090 for 0.93. On this machine "
         "the processes take turns: one group; where several attend, each has some of the heads."
     ),
 )

@@ -140,12 +140,13 @@ class Transport:
         self.sent, self.received = [], []
 
     def open(self) -> None:
-        """Call this moment, the same on all ranks, second nought."""
+        """Call this moment, the same on all ranks, second nought. A clock that has yet to reach it
+        when it is heard of lags by that at least, and is set by it: nothing precedes nought."""
         start = torch.tensor([0.0], dtype=torch.float64)
         if self.rank == 0:
             start[0] = self.now()
         self.group.broadcast(start, 0).wait()
-        self.origin += float(start)
+        self.origin += min(float(start), self.now())
 
     def _answer(self, other: int) -> None:
         for _ in range(ROUNDS):

@@ -159,7 +159,7 @@ def surprise(name: str, streams: Streams, count: int) -> np.ndarray:
     return told
 
 
-def losses(config: InferenceConfig, kind: str, fast: bool, tokens: int) -> list[float]:
+def losses(config: InferenceConfig, kind: str, fast: bool, tokens: int = WINDOW) -> list[float]:
     """Nats a token over the first so many of each window, of the models of a kind, one of each
     seed: what comes later changes nothing before."""
     told = (

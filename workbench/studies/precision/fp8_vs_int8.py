@@ -157,10 +157,10 @@ STUDY = Study(
         Regime(
             "no-worse",
             "channels",
-            (1.0, 4.0, 8.0, 16.0, 32.0, 64.0),
+            (1.0, 8.0, 32.0),
             x="size of one channel in 64 of activations, over what it is (×)",
             y="INT8's loss over FP8's (nats a token)",
-            coarse=(1.0, 8.0, 64.0),
+            coarse=(1.0, 32.0),
             default=1.0,
             judged=with_channels,
             log_x=True,

@@ -275,8 +275,8 @@ STUDY = Study(
         Regime(
             claim="accuracy",
             knob="task.entries",
-            values=(1, 2, 3, 4, 5, 7),
-            coarse=(1, 5),
+            values=(2, 3, 4, 5, 7),
+            coarse=(2, 5),
             x="entries of the input (clauses)",
             y="right answers above batch thinking's",
             default=5,

@@ -81,7 +81,8 @@ STUDY = Study(
             finding="reproduced",
             why=f"{NO_WORSE:g} nats, a hundredth of the perplexity, counts as no worse: ours. With "
             "ranges by the largest magnitude, where nothing is cut off, it is 0.0018 "
-            "[-0.0027, 0.0063]",
+            "[-0.0027, 0.0063]. No channel of this small model stands out as those of large ones "
+            "do: with one in 64 eight times its size INT8 is 0.031 worse [0.019, 0.045] (map)",
             grade="measured",
             taught=TAUGHT,
             check=no_worse,

@@ -255,6 +255,6 @@ STUDY = Study(
         "paper's figure. Other claims stand in a setting of ours. Whether a modelled draft is "
         "right is drawn with one probability for every place; real ones come in runs. The "
         "described draft runs on the target's own device. `faster-here` rests on three drafts a "
-        "pass, a choice of ours whose map is timed and not drawn yet."
+        "pass, a choice of ours: with one it is contrary, with two to six undecided (map)."
     ),
 )
